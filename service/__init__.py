@@ -1,0 +1,17 @@
+"""Discreet learns online from everyone and can prove how little it gives away about anyone.
+
+The tree is the first page of the documentation. Reading order:
+
+    errors        what can go wrong, drawn as one tree
+    privacy/      events, noise, mechanisms, continual sums, accountants, calibration, audit; pure
+    algorithms/   one family one file, each reads like its paper; pure
+    state/        where sums and ledgers live: protocols, memory, Redis, the embedded Valkey
+    decisions/    what happens to one request: recommend, feedback, registry, tokens
+    api/          HTTP in, HTTP out
+    simulation/   environments and the drivers that measure regret
+    app, cli      the two files that know everything
+
+Dependencies point one way, from the bottom of that list to its top; import-linter holds it.
+"""
+
+__version__ = "0.1.0"

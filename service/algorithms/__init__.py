@@ -1,0 +1,1 @@
+"""One family one file, each reads like its paper. Pure: numpy, scipy and privacy only."""

@@ -1,0 +1,4 @@
+"""What happens to one request: recommend, feedback, registry, tokens.
+
+May import state, algorithms and privacy.
+"""

@@ -1,0 +1,117 @@
+"""Every error that Discreet raises on purpose, in one tree.
+
+DiscreetError
+├── InvalidArgument          a caller passed a value that cannot be used; names the argument
+│   └── SeededNoiseRefused   reproducible noise was offered where real people are protected
+├── UnknownEvent             an accountant was shown a release that it cannot price
+├── Unpayable                a release of infinite cost was asked for without saying so aloud
+├── Underpaid                a decision released more than was charged for it: never answered
+├── StateOverflow            a sum would leave its 64-bit field; nothing was added
+├── StoreUnavailable         the store did not answer; nothing is released (503)
+├── StoreUnsuitable          the store's settings would lose ledgers (eviction); refuse to start
+├── UnknownRecommender       no such recommender (404)
+├── UnknownItem              no such item in this recommender (404 or 422)
+├── UnknownDecision          no such event, or its recommender is gone (404)
+├── BudgetExhausted          the principal's budget is spent and the recommender refuses (403)
+├── NothingToRecommend       no item is available after exclusions (409)
+├── TokenForged              a recommendation id that we did not seal (400)
+├── TokenExpired             a recommendation id past its time (410)
+├── RewardConflict           feedback that contradicts feedback already counted (409)
+├── EventReused              an event id that already names another request (409)
+├── NotAuthenticated         no key, or an unknown one (401)
+└── NotAllowed               the key lacks the scope (403)
+
+Messages say what to change. They never repeat a client id, a context or a reward.
+"""
+
+
+class DiscreetError(Exception):
+    """The root: catching it catches everything that Discreet raises on purpose."""
+
+
+class InvalidArgument(DiscreetError, ValueError):
+    """A value that cannot be used; `argument` names it, `reason` says what would be accepted."""
+
+    def __init__(self, argument: str, reason: str) -> None:
+        super().__init__(f"{argument}: {reason}")
+        self.argument = argument
+        self.reason = reason
+
+
+class SeededNoiseRefused(InvalidArgument):
+    """Reproducible noise protects nobody: whoever knows the seed can subtract it."""
+
+    def __init__(self, argument: str = "noise") -> None:
+        super().__init__(argument, "must be the operating system's noise, not a seeded source")
+
+
+class UnknownEvent(DiscreetError, TypeError):
+    """A release without a price is refused, never free."""
+
+
+class Unpayable(DiscreetError):
+    """A release of infinite cost; only `privacy: {mode: none}` may ask for it."""
+
+
+class Underpaid(DiscreetError):
+    """What was released would cost more than what was charged; the answer is withheld."""
+
+
+class StateOverflow(DiscreetError):
+    """A sum would leave its 64-bit field; the whole update was refused."""
+
+
+class StoreUnavailable(DiscreetError):
+    """The store did not answer in time; `retry_after` is in seconds."""
+
+    def __init__(self, message: str = "the store is unavailable", retry_after: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class StoreUnsuitable(DiscreetError):
+    """The store would forget ledgers: its settings must change before we start."""
+
+
+class UnknownRecommender(DiscreetError, LookupError):
+    """No recommender of that name."""
+
+
+class UnknownItem(DiscreetError, LookupError):
+    """No such item in this recommender."""
+
+
+class UnknownDecision(DiscreetError, LookupError):
+    """No decision under that event id, or its recommender has been removed."""
+
+
+class BudgetExhausted(DiscreetError):
+    """The principal's budget is spent and the recommender is set to refuse."""
+
+
+class NothingToRecommend(DiscreetError):
+    """No item is left to recommend."""
+
+
+class TokenForged(DiscreetError):
+    """A recommendation id that none of our keys sealed."""
+
+
+class TokenExpired(DiscreetError):
+    """A recommendation id past its time."""
+
+
+class RewardConflict(DiscreetError):
+    """Another reward has already been counted for this decision."""
+
+
+class EventReused(DiscreetError):
+    """The event id already names a different request."""
+
+
+class NotAuthenticated(DiscreetError):
+    """No API key, or one that we do not know."""
+
+
+class NotAllowed(DiscreetError):
+    """The API key lacks the scope that this call needs."""

@@ -1,0 +1,194 @@
+"""What a store must do, as one protocol that memory and Redis both keep.
+
+Every method *issues its command when called* and returns an awaitable of its answer. Two calls
+made before the first `await` therefore travel in one round trip: that is how a ledger is debited
+and statistics are read together.
+
+A store that does not answer in time raises `StoreUnavailable`, and the caller releases nothing.
+"""
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from service.privacy.charges import Charge, Limit
+
+Vector = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A ledger after an attempt to debit it: `spent` includes the debit only if `granted`."""
+
+    granted: bool
+    spent: Charge
+
+
+class Claim(Enum):
+    """What became of feedback: counted now, counted before, or contradicting what was counted."""
+
+    COUNTED = "counted"
+    DUPLICATE = "duplicate"
+    CONFLICT = "conflict"
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """The outcome of a claim, and the address's field 0 (arrivals) after it."""
+
+    claim: Claim
+    arrivals: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What the store knows about a caller's event id.
+
+    `fingerprint` is a keyed digest of the request that claimed it first; `answer` is the sealed
+    answer once there is one.
+    """
+
+    fingerprint: bytes
+    answer: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """All recommenders' documents at one epoch. The epoch grows with every change."""
+
+    epoch: int
+    documents: Mapping[str, bytes]
+
+
+class Store(Protocol):
+    """One contract suite (`tests/contracts/test_stores.py`) runs against every implementation."""
+
+    # Ledgers, by principal (a keyed digest). Never expire, never shrink.
+
+    def spend(
+        self,
+        *,
+        principal: bytes,
+        charge: Charge,
+        limit: Limit,
+        marker: bytes | None = None,
+        marker_ttl: int = 86_400,
+    ) -> Awaitable[Account]:
+        """Debit `charge` if the total stays within `limit`, atomically and durably.
+
+        A `marker` makes the debit idempotent for `marker_ttl` seconds: the same marker again for
+        the same principal is granted without a second debit.
+        """
+        ...
+
+    def balance(self, *, principal: bytes) -> Awaitable[Charge]:
+        """Return what the principal has spent; an unknown principal has spent nothing."""
+        ...
+
+    def forget_markers(self, *, principal: bytes) -> Awaitable[Sequence[bytes]]:
+        """Remove and return the markers of a principal (its event digests); the ledger stays."""
+        ...
+
+    # Statistics, by address digest: packed signed 64-bit sums.
+
+    def read(self, *, addresses: Sequence[bytes]) -> Awaitable[Sequence[Vector]]:
+        """Return the vectors at these addresses; an absent one is empty."""
+        ...
+
+    def learn(
+        self,
+        *,
+        address: bytes,
+        increments: Sequence[tuple[int, int]],
+        claim: bytes,
+        reward: int,
+        claim_ttl: int,
+    ) -> Awaitable[Learned]:
+        """Claim a decision's feedback once and add the increments, in one atomic step.
+
+        `claim` names the decision (and the item within it), `reward` is its fixed-point value: the
+        same pair again is a DUPLICATE, the same claim with another reward a CONFLICT; neither adds
+        anything. The claim is forgotten after `claim_ttl` seconds, by when the token has expired.
+        Raises `StateOverflow`, adding nothing, if a field would leave 64 bits.
+        """
+        ...
+
+    def index_cell(self, *, index: bytes, address: bytes, level: int) -> Awaitable[None]:
+        """Note that an address exists, so that surveys find it. Idempotent."""
+        ...
+
+    def cells(self, *, index: bytes, most: int) -> Awaitable[Mapping[bytes, int]]:
+        """Return up to `most` indexed addresses with their levels, a uniform sample if more."""
+        ...
+
+    def count_cells(self, *, index: bytes) -> Awaitable[int]:
+        """Return how many addresses are indexed."""
+        ...
+
+    def remove_cells(self, *, index: bytes) -> Awaitable[int]:
+        """Erase every indexed address's statistics and the index; return how many."""
+        ...
+
+    # Caller-supplied event ids: the answer to a retry is the answer already given.
+
+    def claim_event(self, *, event: bytes, fingerprint: bytes, ttl: int) -> Awaitable[Event]:
+        """Claim the event for this fingerprint if it is free; return what stands there now."""
+        ...
+
+    def answer_event(self, *, event: bytes, answer: bytes, ttl: int) -> Awaitable[bytes]:
+        """Store the answer unless there is one; return the one that stands."""
+        ...
+
+    def find_event(self, *, event: bytes) -> Awaitable[Event | None]:
+        """Return the event, or None."""
+        ...
+
+    def forget_event(self, *, event: bytes) -> Awaitable[None]:
+        """Erase the event."""
+        ...
+
+    # Configuration: recommenders and API keys as documents, and secrets. Small, read whole.
+
+    def epoch(self) -> Awaitable[int]:
+        """Return the registry's epoch: grows with every `put_document` and `remove_document`."""
+        ...
+
+    def registry(self) -> Awaitable[Registry]:
+        """Return every document and the epoch they belong to, consistently."""
+        ...
+
+    def put_document(
+        self, *, name: str, document: bytes, expected: bytes | None
+    ) -> Awaitable[bool]:
+        """Replace a document and advance the epoch, if what stands there is still `expected`.
+
+        `expected` None means that there must be none yet. Returns False, changing nothing, when
+        somebody else was faster: read again and retry.
+        """
+        ...
+
+    def remove_document(self, *, name: str) -> Awaitable[bool]:
+        """Remove a document and advance the epoch; tell whether it was there."""
+        ...
+
+    def secret(self, *, name: str, proposal: bytes) -> Awaitable[bytes]:
+        """Return the secret of that name, storing `proposal` first if there is none."""
+        ...
+
+    # Life.
+
+    def ping(self) -> Awaitable[None]:
+        """Return once the store has answered; raise `StoreUnavailable` otherwise."""
+        ...
+
+    async def open(self) -> None:
+        """Connect, load scripts, and refuse a store that would evict ledgers."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of every connection."""
+        ...
