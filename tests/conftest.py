@@ -1,0 +1,43 @@
+"""What all tests share: the asyncio backend, what a test may need, and no survivors."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.requirements import (  # noqa: F401 - pytest finds hooks and fixtures by name
+    chromium,
+    data_set,
+    pytest_runtest_setup,
+    pytest_terminal_summary,
+)
+from tests.survivors import wait_for_none
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Run `@pytest.mark.anyio` tests, and async fixtures of any scope, on asyncio."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_survivors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fail the run if a process that a test started is still alive after the last test."""
+    base = tmp_path_factory.getbasetemp()
+    folder = base / "t"
+    folder.mkdir()
+    before = os.environ.get("TMPDIR")
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
+    yield
+    tempfile.tempdir = None
+    if before is None:
+        del os.environ["TMPDIR"]
+    else:
+        os.environ["TMPDIR"] = before
+    if not Path("/proc/self/cwd").exists():
+        return  # only Linux can tell whose orphans they are
+    if alive := wait_for_none(base):
+        names = "\n".join(f"  {survivor.pid} {survivor.command}" for survivor in alive)
+        pytest.fail(f"processes outlived the tests that started them:\n{names}", pytrace=False)

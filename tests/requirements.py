@@ -1,0 +1,101 @@
+"""What some tests need beyond PyPI, and what happens where it is missing.
+
+Nothing is skipped silently. A test says what it needs, by marker or by fixture:
+
+    @pytest.mark.needs("chromium")           or the fixture `chromium`, the browser's path
+    def test_page(...): ...
+
+    def test_on_movielens(data_set):
+        folder = data_set("ml-100k")         a folder under $DISCREET_DATA
+
+Where the thing is missing the test is left out and the closing summary says so. With `CI` set
+that is a failure, except for data sets: their licences keep them off build machines.
+"""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+LEFT_OUT = "LEFT OUT: "
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM_APPLICATIONS = (
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+
+
+def find_chromium() -> Path | None:
+    """Return the browser: `$CHROMIUM` if set, else the first that this machine has."""
+    named = os.environ.get("CHROMIUM")
+    names = (named,) if named else CHROMIUM_NAMES + CHROMIUM_APPLICATIONS
+    found = next(filter(None, map(shutil.which, names)), None)
+    return Path(found) if found else None
+
+
+FINDERS: dict[str, tuple[Callable[[], Path | None], str]] = {
+    "chromium": (find_chromium, "install Chromium or Chrome, or set CHROMIUM to its path"),
+}
+
+
+def leave_out(reason: str, *, fails_in_ci: bool) -> None:
+    """Leave the running test out aloud, or fail it where everything has to be there."""
+    if fails_in_ci and os.environ.get("CI"):
+        pytest.fail(f"CI has to run this test: {reason}", pytrace=False)
+    pytest.skip(LEFT_OUT + reason)
+
+
+def need(name: str) -> Path:
+    """Return where `name` is; without it the running test is left out, or fails in CI."""
+    if name not in FINDERS:
+        raise pytest.UsageError(f"needs({name!r}): known are {', '.join(sorted(FINDERS))}")
+    find, remedy = FINDERS[name]
+    found = find()
+    if found is None:
+        leave_out(f"{name} is missing; {remedy}", fails_in_ci=True)
+    assert found is not None
+    return found
+
+
+def need_data(name: str) -> Path:
+    """Return the folder of a data set under `$DISCREET_DATA`, or leave the test out."""
+    root = os.environ.get("DISCREET_DATA")
+    folder = Path(root, name) if root else None
+    if folder is None or not folder.is_dir():
+        leave_out(f"data set {name} is missing; set DISCREET_DATA", fails_in_ci=False)
+    assert folder is not None
+    return folder
+
+
+@pytest.fixture
+def chromium() -> Path:
+    """The path of a Chromium that Playwright can drive."""
+    return need("chromium")
+
+
+@pytest.fixture
+def data_set() -> Callable[[str], Path]:
+    """Look a data set's folder up by name."""
+    return need_data
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker in item.iter_markers("needs"):
+        need(*marker.args, **marker.kwargs)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say at the end what was left out; reads reports, so it holds with parallel workers too."""
+    counts: dict[str, int] = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        # A skip's representation is (file, line, "Skipped: <reason>").
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        counts[reason] = counts.get(reason, 0) + 1
+    if counts:
+        terminalreporter.section("not everything was tested", yellow=True)
+        for reason, count in sorted(counts.items()):
+            prefix = "" if reason.startswith(LEFT_OUT) else LEFT_OUT
+            tests = "1 test" if count == 1 else f"{count} tests"
+            terminalreporter.line(f"{prefix}{reason} ({tests})", yellow=True)
