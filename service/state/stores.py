@@ -80,8 +80,10 @@ class Store(Protocol):
     ) -> Awaitable[Account]:
         """Debit `charge` if the total stays within `limit`, atomically and durably.
 
-        A `marker` makes the debit idempotent for `marker_ttl` seconds: the same marker again for
-        the same principal is granted without a second debit.
+        A `marker` makes the debit idempotent for `marker_ttl` seconds: the same marker with the
+        same charge again for the same principal is granted without a second debit. A marker pays
+        for one release only while its event stands (see `answer_event`). With another charge it
+        is another debit: what was paid under the old price must not cover a dearer release.
         """
         ...
 
@@ -140,7 +142,13 @@ class Store(Protocol):
         ...
 
     def answer_event(self, *, event: bytes, answer: bytes, ttl: int) -> Awaitable[bytes]:
-        """Store the answer unless there is one; return the one that stands."""
+        """Store the answer unless there is one; return the one that stands, and release only that.
+
+        Raises `UnknownDecision`, storing nothing, if nobody claims the event (it expired or was
+        forgotten meanwhile): two retries that share one paid marker could otherwise each release
+        an answer of their own. For the same reason `ttl` must not be shorter than the marker's,
+        and whoever erases a client forgets the markers first and the events after.
+        """
         ...
 
     def find_event(self, *, event: bytes) -> Awaitable[Event | None]:
