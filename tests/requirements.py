@@ -10,11 +10,17 @@ Nothing is skipped silently. A test says what it needs, by marker or by fixture:
 
 Where the thing is missing the test is left out and the closing summary says so. With `CI` set
 that is a failure, except for data sets: their licences keep them off build machines.
+
+`python -m tests.requirements` prints the Debian packages of what is missing; `make test` installs
+them where it may.
 """
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,16 +33,40 @@ CHROMIUM_APPLICATIONS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """Something beyond PyPI: how to find it, which package carries it, what to do by hand."""
+
+    find: Callable[[], Path | None]
+    debian_package: str
+    remedy: str
+
+
+@cache
+def _runs(program: str) -> bool:
+    """Tell whether it starts: Ubuntu's chromium-browser is a stub where there is no snap."""
+    try:
+        return (
+            subprocess.run([program, "--version"], capture_output=True, timeout=60).returncode == 0
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
 def find_chromium() -> Path | None:
-    """Return the browser: `$CHROMIUM` if set, else the first that this machine has."""
+    """Return the browser: `$CHROMIUM` if set, else the first on this machine that starts."""
     named = os.environ.get("CHROMIUM")
     names = (named,) if named else CHROMIUM_NAMES + CHROMIUM_APPLICATIONS
-    found = next(filter(None, map(shutil.which, names)), None)
+    found = next(filter(_runs, filter(None, map(shutil.which, names))), None)
     return Path(found) if found else None
 
 
-FINDERS: dict[str, tuple[Callable[[], Path | None], str]] = {
-    "chromium": (find_chromium, "install Chromium or Chrome, or set CHROMIUM to its path"),
+REQUIREMENTS = {
+    "chromium": Requirement(
+        find=find_chromium,
+        debian_package="chromium",
+        remedy="install Chromium or Chrome, or set CHROMIUM to its path",
+    ),
 }
 
 
@@ -49,12 +79,12 @@ def leave_out(reason: str, *, fails_in_ci: bool) -> None:
 
 def need(name: str) -> Path:
     """Return where `name` is; without it the running test is left out, or fails in CI."""
-    if name not in FINDERS:
-        raise pytest.UsageError(f"needs({name!r}): known are {', '.join(sorted(FINDERS))}")
-    find, remedy = FINDERS[name]
-    found = find()
+    if name not in REQUIREMENTS:
+        raise pytest.UsageError(f"needs({name!r}): known are {', '.join(sorted(REQUIREMENTS))}")
+    requirement = REQUIREMENTS[name]
+    found = requirement.find()
     if found is None:
-        leave_out(f"{name} is missing; {remedy}", fails_in_ci=True)
+        leave_out(f"{name} is missing; {requirement.remedy}", fails_in_ci=True)
     assert found is not None
     return found
 
@@ -99,3 +129,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             prefix = "" if reason.startswith(LEFT_OUT) else LEFT_OUT
             tests = "1 test" if count == 1 else f"{count} tests"
             terminalreporter.line(f"{prefix}{reason} ({tests})", yellow=True)
+
+
+if __name__ == "__main__":
+    print(*(each.debian_package for each in REQUIREMENTS.values() if each.find() is None))

@@ -1,0 +1,57 @@
+# Everything that a newcomer or a developer types. `make` alone lists it.
+# Works with the make of macOS (3.81) and any POSIX shell.
+
+PORT ?= 8000
+DATA ?= .discreet
+BIN := .venv/bin
+# An interpreter given here, PYTHON=python3.12, makes the environment; see .ci/environment.
+export PYTHON
+
+.DEFAULT_GOAL := help
+.PHONY: help run traffic test lint format audit wheel constraints clean environment
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+run: ## serve the demo on its embedded store: make run [PORT=8000] [DATA=.discreet]
+	@.ci/environment run
+	@exec $(BIN)/discreet serve --demo --port $(PORT) --data $(DATA)
+
+traffic: ## send simulated visitors to the running demo: make traffic [PORT=8000] [DATA=.discreet]
+	@.ci/environment run
+	@exec $(BIN)/discreet simulate --traffic --port $(PORT) --data $(DATA)
+
+test: environment ## lint, then all tests; says at the end what could not be tested here
+	@packages=$$($(BIN)/python -m tests.requirements) && \
+		{ [ -z "$$packages" ] || .ci/apt $$packages || true; }
+	@$(MAKE) --no-print-directory lint
+	$(BIN)/python -m pytest --durations=15 $(ARGS)
+
+lint: environment ## ruff, mypy and the layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: environment ## rewrite what ruff can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+audit: ## check every privacy claim: make audit [ARGS=--quick]
+	@.ci/environment run
+	@$(BIN)/discreet audit $(ARGS)
+
+wheel: environment ## build dist/discreet-*.whl
+	rm -rf build dist
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+constraints: ## pin today's versions anew (with Python 3.11)
+	.ci/constraints
+
+clean: ## remove the environment and all caches; what the demo learned and spent (DATA) stays
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+		.import_linter_cache
+	find service tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+environment:
+	@.ci/environment dev
