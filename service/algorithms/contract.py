@@ -99,6 +99,15 @@ class Update:
     events: tuple[PrivacyEvent, ...] = field(default=())
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a look over the learned state found: its depth, split cells, and arms ever tried."""
+
+    depth: int = 0
+    splits: int = 0
+    explored: int = 0
+
+
 class Learner(Protocol):
     """A family with its parameters. Its only mutable part is a cache of final or advisory facts.
 
@@ -123,10 +132,11 @@ class Learner(Protocol):
         """Return what the reward for `decision.choices[choice]` adds, and where."""
         ...
 
-    def survey(self, *, cells: Mapping[Address, Vector]) -> None:
+    def survey(self, *, cells: Mapping[Address, Vector]) -> Survey:
         """Refresh facts that come from aggregate statistics (a shortlist, the deepest level).
 
-        `cells` is everything learned, or a uniform sample of it when there is much.
+        `cells` is everything learned, or a uniform sample of it when there is much. Returns what
+        was seen, for metrics.
         """
         ...
 
