@@ -1,0 +1,286 @@
+"""Made-up people who use a running server: recommend, look, give feedback.
+
+What they like is decided by a world whose truth is known (`environments`), so the regret reported
+here is the true one: the best item's true mean minus the answered item's. The learner never sees
+it. Load is bounded: a fixed rate for a fixed time with a fixed number of connections; a server that
+cannot keep up is asked less often, never queued upon.
+"""
+
+import asyncio
+import ipaddress
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from service.errors import InvalidArgument
+from service.simulation.crowd import MOST_CLIENTS, Crowd, Visit
+from service.simulation.environments import BumpRewards, ClusteredContexts, regret
+from service.simulation.tally import Tally
+
+CLUSTERS = 4
+SPREAD = 0.06
+PATIENCE_SECONDS = 5.0
+"""How long nothing at all may succeed before the server is called gone."""
+
+_LONGEST_PAUSE_SECONDS = 5.0
+_TIMEOUT = httpx.Timeout(10.0, connect=3.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What to send, and where. `world` chooses what people like, `seed` who comes when."""
+
+    url: str
+    key: str
+    recommender: str
+    rate: float = 200.0
+    seconds: float = 60.0
+    clients: int = 3_000
+    seed: int = 0
+    world: int = 0
+    name: str = "visitor"
+    connections: int = 32
+    allow_remote: bool = False
+
+    def __post_init__(self) -> None:
+        _within("rate", self.rate, 0.01, 10_000)
+        _within("seconds", self.seconds, 0.1, 86_400)
+        _within("clients", self.clients, 1, MOST_CLIENTS)
+        _within("connections", self.connections, 1, 1_000)
+        _within("seed", self.seed, 0, 2**63 - 1)
+        if not self.key or not self.key.isascii() or not self.key.isprintable():
+            raise InvalidArgument("key", "must be a key that the server gave out")
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
+            raise InvalidArgument("url", "must look like http://127.0.0.1:8000")
+        if not self.allow_remote and not _is_loopback(parts.hostname):
+            raise InvalidArgument(
+                "url",
+                f"{parts.hostname} is another machine, and made-up feedback would be learned "
+                "there as if it were real; --allow-remote says that this is meant",
+            )
+
+
+async def drive(
+    traffic: Traffic,
+    *,
+    stop: asyncio.Event | None = None,
+    watch: Callable[[Tally], None] = lambda tally: None,
+) -> Tally:
+    """Send the traffic and return what came of it; `stop` ends it early, requests under way first.
+
+    Raises `InvalidArgument` naming `url`, `key` or `recommender` when it cannot even begin.
+    """
+    limits = httpx.Limits(
+        max_connections=traffic.connections, max_keepalive_connections=traffic.connections
+    )
+    async with httpx.AsyncClient(
+        base_url=traffic.url.rstrip("/"),
+        headers={"Authorization": f"Bearer {traffic.key}"},
+        timeout=_TIMEOUT,
+        limits=limits,
+        trust_env=traffic.allow_remote,  # a proxy has no business on the loopback
+    ) as http:
+        driver = _Driver(traffic, http, stop or asyncio.Event(), watch)
+        await driver.learn_catalogue()
+        return await driver.run()
+
+
+class _Driver:
+    def __init__(
+        self,
+        traffic: Traffic,
+        http: httpx.AsyncClient,
+        stop: asyncio.Event,
+        watch: Callable[[Tally], None],
+    ) -> None:
+        self._traffic = traffic
+        self._http = http
+        self._stop = stop
+        self._watch = watch
+        self._tally = Tally()
+        self._last_success = time.monotonic()
+        self._rewards: BumpRewards
+        self._place: dict[str, int]
+        self._crowd: Crowd
+
+    # Before the first visit.
+
+    async def learn_catalogue(self) -> None:
+        """Ask what can be recommended, and so find out whether there is anybody to talk to."""
+        traffic = self._traffic
+        document = await self._document()
+        dimensions = int(document["context"]["dimensions"])
+        items = tuple(item["id"] for item in document["items"] if not item["hidden"])
+        if not items:
+            raise InvalidArgument(
+                "recommender", f"{traffic.recommender} has no items to recommend; add some first"
+            )
+        self._rewards = BumpRewards(items=items, dimensions=dimensions, seed=traffic.world)
+        self._place = {item: index for index, item in enumerate(items)}
+        if not hasattr(self, "_crowd"):
+            contexts = ClusteredContexts(
+                dimensions=dimensions, clusters=CLUSTERS, spread=SPREAD, seed=traffic.world
+            )
+            self._crowd = Crowd(
+                contexts=contexts, clients=traffic.clients, name=traffic.name, seed=traffic.seed
+            )
+
+    async def _document(self) -> dict[str, Any]:
+        traffic = self._traffic
+        try:
+            answer = await self._http.get(f"/recommenders/{traffic.recommender}")
+        except httpx.TransportError as error:
+            raise InvalidArgument(
+                "url",
+                f"no server answers at {traffic.url} ({type(error).__name__}); "
+                "start one with `make run` or `discreet serve --demo`",
+            ) from error
+        if answer.status_code == 401:
+            raise InvalidArgument(
+                "key",
+                f"the server at {traffic.url} does not know this key; the demo's is in "
+                "DATA/demo-key, any other is given with --key or DISCREET_API_KEY",
+            )
+        if answer.status_code == 403:
+            raise InvalidArgument(
+                "key", "needs the admin scope besides serve, to read the catalogue"
+            )
+        if answer.status_code == 404:
+            raise InvalidArgument(
+                "recommender", f"no {traffic.recommender} here; there is {await self._names()}"
+            )
+        if answer.status_code != 200 or not _is_object(answer):
+            raise InvalidArgument(
+                "url", f"{traffic.url} answers {answer.status_code}, not as Discreet would"
+            )
+        document: dict[str, Any] = answer.json()
+        return document
+
+    async def _names(self) -> str:
+        answer = await self._http.get("/recommenders")
+        if answer.status_code != 200 or not _is_object(answer):
+            return "no list of recommenders either: is this a Discreet server?"
+        return ", ".join(answer.json()["recommenders"]) or "none at all"
+
+    # The visits.
+
+    async def run(self) -> Tally:
+        """Let everybody come, each at their time, until time or patience is over."""
+        numbers = itertools.count()
+        self._tally.begin()
+        self._last_success = time.monotonic()
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._traffic.connections):
+                group.create_task(self._visit_in_turn(numbers))
+        self._tally.finish(interrupted=self._stop.is_set())
+        return self._tally
+
+    async def _visit_in_turn(self, numbers: "itertools.count[int]") -> None:
+        traffic, tally = self._traffic, self._tally
+        while not self._stop.is_set() and tally.gone is None:
+            due = next(numbers) / traffic.rate
+            if due >= traffic.seconds or tally.elapsed() >= traffic.seconds:
+                return
+            # Taken in turn and before any waiting, so that visit n is the same in every run.
+            visit = self._crowd.visit()
+            if await self._stopped_within(due - tally.elapsed()):
+                return
+            await self._one(visit)
+            self._watch(tally)
+
+    async def _one(self, visit: Visit) -> None:
+        asked = {
+            "recommender": self._traffic.recommender,
+            "client": visit.client,
+            "context": visit.context,
+        }
+        answer = await self._post("/recommend", asked)
+        if answer is None:
+            return
+        item = answer["items"][0]["id"]
+        if item not in self._place:  # the catalogue has changed under our feet
+            await self.learn_catalogue()
+        if item not in self._place:
+            self._tally.fault("answers with an item that is not in the catalogue")
+            return
+        means = self._rewards.means(visit.context)
+        place = self._place[item]
+        reward = visit.reward(float(means[place]))
+        self._tally.answered(
+            personalised=answer["personalised"], reward=reward, regret=regret(means, [place])
+        )
+        told = {"recommendation_id": answer["recommendation_id"], "reward": reward}
+        if await self._post("/feedback", told) is not None:
+            self._tally.heard()
+
+    async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the answer, or None after having noted why there is none."""
+        try:
+            answer = await self._http.post(path, json=body)
+        except httpx.TransportError as error:
+            await self._failed(f"no answer from the server ({type(error).__name__})", 0.2)
+            return None
+        if answer.status_code == 200 and _is_object(answer):
+            self._last_success = time.monotonic()
+            found: dict[str, Any] = answer.json()
+            return found
+        await self._failed(_problem(path, answer), _pause(answer))
+        return None
+
+    async def _failed(self, reason: str, pause: float) -> None:
+        self._tally.fault(reason)
+        if time.monotonic() - self._last_success > PATIENCE_SECONDS:
+            self._tally.give_up(f"nothing has succeeded for {PATIENCE_SECONDS:g} s: {reason}")
+            return
+        await self._stopped_within(pause)
+
+    async def _stopped_within(self, seconds: float) -> bool:
+        """Wait; return early, and True, if somebody says stop."""
+        if seconds <= 0:
+            return self._stop.is_set()
+        try:
+            await asyncio.wait_for(self._stop.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
+
+
+def _within(argument: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise InvalidArgument(argument, f"must lie between {low:,g} and {high:,g}")
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_object(answer: httpx.Response) -> bool:
+    try:
+        return isinstance(answer.json(), dict)
+    except ValueError:
+        return False
+
+
+def _problem(path: str, answer: httpx.Response) -> str:
+    title = answer.json().get("title", "") if _is_object(answer) else ""
+    return f"{path} answers {answer.status_code} {title}".rstrip()
+
+
+def _pause(answer: httpx.Response) -> float:
+    """Return how long the server asks us to stay away; only for as long as we care to wait."""
+    try:
+        asked = float(answer.headers.get("Retry-After", "0"))
+    except ValueError:
+        asked = 0.0
+    return min(max(asked, 0.0), _LONGEST_PAUSE_SECONDS)
