@@ -1,0 +1,98 @@
+"""What decisions tell about themselves, without knowing who listens.
+
+The server listens with Prometheus counters, simulations not at all. Nothing here carries a
+client, a context or a single reward that could be joined to one: recommender names, outcomes and
+amounts only.
+"""
+
+from enum import StrEnum
+from typing import Protocol
+
+from service.privacy.charges import Charge
+
+
+class Answer(StrEnum):
+    """How a recommendation ended."""
+
+    PERSONALISED = "personalised"
+    DEGRADED = "degraded"
+    UNPROTECTED = "unprotected"
+    REPEATED = "repeated"
+    REFUSED = "refused"
+    EMPTY = "empty"
+
+
+class Heard(StrEnum):
+    """How feedback ended."""
+
+    COUNTED = "counted"
+    DUPLICATE = "duplicate"
+    CONFLICT = "conflict"
+    EXPIRED = "expired"
+    FORGED = "forged"
+
+
+class Observer(Protocol):
+    """Listens to decisions. Must not raise and must not block."""
+
+    def recommendation(
+        self,
+        *,
+        recommender: str,
+        algorithm: str,
+        outcome: Answer,
+        charge: Charge,
+        items: int,
+        estimated_regret: float,
+    ) -> None:
+        """Note an answer and what it was charged."""
+
+    def feedback(self, *, recommender: str, algorithm: str, outcome: Heard, reward: float) -> None:
+        """Note feedback; expired and forged feedback has no recommender (an empty name)."""
+
+    def exhausted(self, *, recommender: str, algorithm: str) -> None:
+        """Note that a debit was refused because a budget is spent."""
+
+    def survey(
+        self,
+        *,
+        recommender: str,
+        algorithm: str,
+        cells: int,
+        depth: int,
+        splits: int,
+        explored: int,
+    ) -> None:
+        """Note what a survey of the learned state found."""
+
+
+class NullObserver:
+    """Listens to nothing: simulations and tests."""
+
+    def recommendation(
+        self,
+        *,
+        recommender: str,
+        algorithm: str,
+        outcome: Answer,
+        charge: Charge,
+        items: int,
+        estimated_regret: float,
+    ) -> None: ...
+
+    def feedback(
+        self, *, recommender: str, algorithm: str, outcome: Heard, reward: float
+    ) -> None: ...
+
+    def exhausted(self, *, recommender: str, algorithm: str) -> None: ...
+
+    def survey(
+        self,
+        *,
+        recommender: str,
+        algorithm: str,
+        cells: int,
+        depth: int,
+        splits: int,
+        explored: int,
+    ) -> None: ...

@@ -1,0 +1,44 @@
+"""Names that the store may keep: keyed digests of what callers call their clients and events.
+
+The key (a pepper) is a secret that lives beside the ledgers and is never rotated: another pepper
+would give every client a fresh ledger, which is a reset by another name.
+"""
+
+import hashlib
+from collections.abc import Iterable
+
+DIGEST_BYTES = 16
+
+
+class Principals:
+    """Turns client and event ids into digests that mean nothing without the pepper."""
+
+    def __init__(self, pepper: bytes) -> None:
+        self._client = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"client")
+        self._event = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"event")
+        self._request = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"request")
+
+    def client(self, recommender: str, client: str) -> bytes:
+        """The ledger of a client with a recommender.
+
+        It follows the recommender's *name*: removing a recommender and creating it anew must not
+        open fresh ledgers for the same people.
+        """
+        digest = self._client.copy()
+        # A name has no NUL, so the pair cannot be split in two ways.
+        digest.update(recommender.encode() + b"\0" + client.encode())
+        return digest.digest()
+
+    def event(self, event_id: str) -> bytes:
+        """A caller's event id. Events are named across recommenders: feedback gives only the id."""
+        digest = self._event.copy()
+        digest.update(event_id.encode())
+        return digest.digest()
+
+    def request(self, parts: Iterable[bytes]) -> bytes:
+        """A fingerprint of a whole request, to tell a retry from another question."""
+        digest = self._request.copy()
+        for part in parts:
+            digest.update(len(part).to_bytes(8, "little"))
+            digest.update(part)
+        return digest.digest()

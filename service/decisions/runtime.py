@@ -1,0 +1,130 @@
+"""What every decision needs, opened once per worker."""
+
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from service.decisions.keys import KeyRing
+from service.decisions.observer import NullObserver, Observer
+from service.decisions.principals import Principals
+from service.decisions.registry import RecommenderRegistry
+from service.decisions.survey import Surveyor
+from service.decisions.tokens import KEY_BYTES, Sealer
+from service.privacy.noise import NoiseSource, require_production
+from service.state.stores import Store
+
+LEASE_SECONDS = 0.25
+SURVEY_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """The store and everything held in memory beside it."""
+
+    store: Store
+    noise: NoiseSource
+    observer: Observer
+    principals: Principals
+    sealer: Sealer
+    registry: RecommenderRegistry
+    keys: KeyRing
+    surveyor: Surveyor
+    clock: Callable[[], float]
+
+    @classmethod
+    async def open(
+        cls,
+        *,
+        store: Store,
+        noise: NoiseSource,
+        observer: Observer | None = None,
+        token_keys: Sequence[bytes] = (),
+        api_keys: Mapping[str, frozenset[str]] | None = None,
+        lease_seconds: float = LEASE_SECONDS,
+        survey_seconds: float = SURVEY_SECONDS,
+        clock: Callable[[], float] = time.time,
+    ) -> "Runtime":
+        """Open a runtime that serves people: reproducible noise is refused."""
+        require_production(noise)
+        return await cls._open(
+            store=store,
+            noise=noise,
+            observer=observer or NullObserver(),
+            token_keys=token_keys,
+            api_keys=api_keys or {},
+            lease_seconds=lease_seconds,
+            survey_seconds=survey_seconds,
+            clock=clock,
+        )
+
+    @classmethod
+    async def open_for_simulation(
+        cls, *, store: Store, noise: NoiseSource, clock: Callable[[], float] = time.time
+    ) -> "Runtime":
+        """Open a runtime over a store that nobody else uses; its noise may be seeded.
+
+        Surveys run when the simulation asks for them (`surveyor.prepare`), not by the clock, so
+        that the same seed gives the same run.
+        """
+        return await cls._open(
+            store=store,
+            noise=noise,
+            observer=NullObserver(),
+            token_keys=(),
+            api_keys={},
+            lease_seconds=math.inf,
+            survey_seconds=math.inf,
+            clock=clock,
+        )
+
+    @classmethod
+    async def _open(
+        cls,
+        *,
+        store: Store,
+        noise: NoiseSource,
+        observer: Observer,
+        token_keys: Sequence[bytes],
+        api_keys: Mapping[str, frozenset[str]],
+        lease_seconds: float,
+        survey_seconds: float,
+        clock: Callable[[], float],
+    ) -> "Runtime":
+        await store.open()
+        pepper = await store.secret(name="principals", proposal=os.urandom(KEY_BYTES))
+        # Without keys from outside, all workers share one that lives in the store.
+        keys = list(token_keys) or [
+            await store.secret(name="tokens", proposal=os.urandom(KEY_BYTES))
+        ]
+        surveyor = Surveyor(
+            store=store,
+            observer=observer,
+            recommenders=lambda: registry.held(),
+            seconds=survey_seconds,
+        )
+        registry = RecommenderRegistry(
+            store=store, lease_seconds=lease_seconds, prepare=surveyor.prepare
+        )
+        runtime = cls(
+            store=store,
+            noise=noise,
+            observer=observer,
+            principals=Principals(pepper),
+            sealer=Sealer(keys),
+            registry=registry,
+            keys=KeyRing(store=store, registry=registry, given=api_keys),
+            surveyor=surveyor,
+            clock=clock,
+        )
+        await registry.start()
+        if math.isfinite(survey_seconds):
+            surveyor.start()
+        return runtime
+
+    async def close(self) -> None:
+        """Stop the background work and let go of the store."""
+        await self.surveyor.stop()
+        await self.registry.stop()
+        await self.store.close()
