@@ -1,4 +1,4 @@
-"""People who come back: made-up clients, each with tastes of their own, some much keener than others."""
+"""People who come back: made-up clients with tastes of their own, some much keener than others."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ _DAY_TO_DAY = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One client, now: `luck` is uniform in [0, 1), and a reward is 1 where it is below the mean."""
+    """One client, now. `luck` is uniform in [0, 1): whoever has less than the mean is pleased."""
 
     client: str
     context: tuple[float, ...]

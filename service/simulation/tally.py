@@ -1,4 +1,4 @@
-"""What came of traffic: counts second by second, so that the first can be compared with the last."""
+"""What came of traffic, second by second, so that the last can be compared with the first."""
 
 import time
 from collections import Counter

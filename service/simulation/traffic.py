@@ -10,7 +10,7 @@ import asyncio
 import ipaddress
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -87,8 +87,7 @@ async def drive(
         trust_env=traffic.allow_remote,  # a proxy has no business on the loopback
     ) as http:
         driver = _Driver(traffic, http, stop or asyncio.Event(), watch)
-        await driver.learn_catalogue()
-        return await driver.run()
+        return await driver.run(await driver.learn_catalogue())
 
 
 class _Driver:
@@ -105,14 +104,14 @@ class _Driver:
         self._watch = watch
         self._tally = Tally()
         self._last_success = time.monotonic()
-        self._rewards: BumpRewards
-        self._place: dict[str, int]
-        self._crowd: Crowd
 
     # Before the first visit.
 
-    async def learn_catalogue(self) -> None:
-        """Ask what can be recommended, and so find out whether there is anybody to talk to."""
+    async def learn_catalogue(self) -> int:
+        """Ask what can be recommended, and return how many numbers a context has.
+
+        This is also how we find out whether there is anybody to talk to.
+        """
         traffic = self._traffic
         document = await self._document()
         dimensions = int(document["context"]["dimensions"])
@@ -123,13 +122,7 @@ class _Driver:
             )
         self._rewards = BumpRewards(items=items, dimensions=dimensions, seed=traffic.world)
         self._place = {item: index for index, item in enumerate(items)}
-        if not hasattr(self, "_crowd"):
-            contexts = ClusteredContexts(
-                dimensions=dimensions, clusters=CLUSTERS, spread=SPREAD, seed=traffic.world
-            )
-            self._crowd = Crowd(
-                contexts=contexts, clients=traffic.clients, name=traffic.name, seed=traffic.seed
-            )
+        return dimensions
 
     async def _document(self) -> dict[str, Any]:
         traffic = self._traffic
@@ -170,25 +163,32 @@ class _Driver:
 
     # The visits.
 
-    async def run(self) -> Tally:
+    async def run(self, dimensions: int) -> Tally:
         """Let everybody come, each at their time, until time or patience is over."""
+        traffic = self._traffic
+        contexts = ClusteredContexts(
+            dimensions=dimensions, clusters=CLUSTERS, spread=SPREAD, seed=traffic.world
+        )
+        crowd = Crowd(
+            contexts=contexts, clients=traffic.clients, name=traffic.name, seed=traffic.seed
+        )
         numbers = itertools.count()
         self._tally.begin()
         self._last_success = time.monotonic()
         async with asyncio.TaskGroup() as group:
-            for _ in range(self._traffic.connections):
-                group.create_task(self._visit_in_turn(numbers))
+            for _ in range(traffic.connections):
+                group.create_task(self._visit_in_turn(numbers, crowd))
         self._tally.finish(interrupted=self._stop.is_set())
         return self._tally
 
-    async def _visit_in_turn(self, numbers: "itertools.count[int]") -> None:
+    async def _visit_in_turn(self, numbers: Iterator[int], crowd: Crowd) -> None:
         traffic, tally = self._traffic, self._tally
         while not self._stop.is_set() and tally.gone is None:
             due = next(numbers) / traffic.rate
             if due >= traffic.seconds or tally.elapsed() >= traffic.seconds:
                 return
             # Taken in turn and before any waiting, so that visit n is the same in every run.
-            visit = self._crowd.visit()
+            visit = crowd.visit()
             if await self._stopped_within(due - tally.elapsed()):
                 return
             await self._one(visit)
@@ -204,10 +204,7 @@ class _Driver:
         if answer is None:
             return
         item = answer["items"][0]["id"]
-        if item not in self._place:  # the catalogue has changed under our feet
-            await self.learn_catalogue()
-        if item not in self._place:
-            self._tally.fault("answers with an item that is not in the catalogue")
+        if not await self._knows(item):
             return
         means = self._rewards.means(visit.context)
         place = self._place[item]
@@ -218,6 +215,19 @@ class _Driver:
         told = {"recommendation_id": answer["recommendation_id"], "reward": reward}
         if await self._post("/feedback", told) is not None:
             self._tally.heard()
+
+    async def _knows(self, item: str) -> bool:
+        """Tell whether the item's truth is known; the catalogue may have grown under our feet."""
+        if item not in self._place:
+            try:
+                await self.learn_catalogue()
+            except InvalidArgument as error:
+                self._tally.fault(str(error))
+                return False
+        if item not in self._place:
+            self._tally.fault("answers with an item that is not in the catalogue")
+            return False
+        return True
 
     async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
         """Return the answer, or None after having noted why there is none."""
