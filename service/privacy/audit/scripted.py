@@ -1,0 +1,128 @@
+"""Noise that is written down in advance, so that a mechanism's whole distribution can be read off.
+
+A choice asks for one number of so many bits and maps it to an outcome. Handing the *shipped* code
+every possible number would give its exact distribution; since a draw walks through cumulative
+weights it is monotone in that number, and bisection finds the handful of places where the outcome
+changes. Nothing is assumed about the weights, the table or the rounding of the draw: what is
+measured is what would be served.
+
+Numeric mechanisms ask for noise of a scale. A silent source answers zero and writes the request
+down: the value that comes back shows how the input was rounded, the request shows the noise that
+would have hidden it. That the sampler then delivers noise of this scale is the fits' business.
+"""
+
+from collections.abc import Callable, Hashable
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from service.privacy.noise import Integers, NoiseSource
+
+
+class Script:
+    """Uniform bits from a list, the first for the first request and so on."""
+
+    production: ClassVar[bool] = False
+
+    def __init__(self, *numbers: Fraction) -> None:
+        self._numbers = numbers
+        self.asked: list[int] = []
+
+    def bits(self, count: int) -> int:
+        """Return the next number of the script, a fraction of [0, 1), as `count` bits."""
+        number = self._numbers[len(self.asked)]
+        self.asked.append(count)
+        return int(number * 2**count)
+
+    def discrete_laplace(self, *, scale: float, size: int) -> Integers:
+        raise AssertionError("a choice asks for uniform bits only")
+
+    def discrete_gaussian(self, *, scale: float, size: int) -> Integers:
+        raise AssertionError("a choice asks for uniform bits only")
+
+
+class Silence:
+    """No noise at all, and a note of every scale that was asked for."""
+
+    production: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self.laplace: list[float] = []
+        self.gaussian: list[float] = []
+
+    def bits(self, count: int) -> int:
+        raise AssertionError("a number is hidden by noise, not by a choice")
+
+    def discrete_laplace(self, *, scale: float, size: int) -> Integers:
+        self.laplace.extend([scale] * size)
+        return np.zeros(size, dtype=np.int64)
+
+    def discrete_gaussian(self, *, scale: float, size: int) -> Integers:
+        self.gaussian.extend([scale] * size)
+        return np.zeros(size, dtype=np.int64)
+
+
+Draw = Callable[[NoiseSource], Hashable]
+
+
+def distribution(draw: Draw) -> dict[Hashable, Fraction]:
+    """Return the exact distribution of an outcome that is a monotone function of its bits.
+
+    The draw may ask for bits several times (a list of several items does); each further request
+    is then explored below every outcome of the ones before.
+    """
+    found: dict[Hashable, Fraction] = {}
+    _explore(draw, (), Fraction(1), found)
+    return found
+
+
+def _explore(
+    draw: Draw, fixed: tuple[Fraction, ...], mass: Fraction, found: dict[Hashable, Fraction]
+) -> None:
+    """Add the outcomes that follow `fixed` requests already answered."""
+    depth = len(fixed)
+    # Padding answers the requests after this one, to learn how many there are.
+    padding = (Fraction(0),) * 64
+    probe = Script(*fixed, *padding)
+    outcome = draw(probe)
+    if len(probe.asked) <= depth:
+        found[outcome] = found.get(outcome, Fraction(0)) + mass
+        return
+    width = 2 ** probe.asked[depth]
+    last = len(probe.asked) == depth + 1
+
+    def prefix(number: int) -> Hashable:
+        """Name what this request decided: the outcome, or its first depth+1 parts."""
+        seen = draw(Script(*fixed, Fraction(number, width), *padding))
+        return seen if last else _parts(seen)[: depth + 1]
+
+    start = 0
+    while start < width:
+        here = prefix(start)
+        end = _last_same(prefix, here, start, width - 1) + 1
+        share = mass * Fraction(end - start, width)
+        if last:
+            found[here] = found.get(here, Fraction(0)) + share
+        else:
+            _explore(draw, (*fixed, Fraction(start, width)), share, found)
+        start = end
+
+
+def _parts(outcome: Hashable) -> tuple[Hashable, ...]:
+    if not isinstance(outcome, tuple):
+        raise TypeError("an outcome of several draws must be a tuple, in the order of the draws")
+    return outcome
+
+
+def _last_same(prefix: Callable[[int], Hashable], value: Hashable, low: int, high: int) -> int:
+    """Return the greatest number up to `high` that still gives `value`, by bisection."""
+    if prefix(high) == value:
+        return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if prefix(middle) == value:
+            low = middle
+        else:
+            high = middle
+    return low
