@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from service.decisions.documents import ItemDocument, RecommenderDocument
+from service.decisions.documents import MOST_ITEMS, ItemDocument, RecommenderDocument
 from service.decisions.recommender import Recommender, Stored, describe
 from service.decisions.tokens import GENERATION_BYTES
 from service.errors import (
@@ -271,10 +271,10 @@ def _require_item(stored: Stored, item: str) -> None:
 
 
 def _with_items(document: RecommenderDocument, items: list[ItemDocument]) -> RecommenderDocument:
-    # Validated again, so that growing by items obeys the same limits as a whole document.
-    return RecommenderDocument.model_validate(
-        {**document.model_dump(), "items": [item.model_dump() for item in items]}
-    )
+    # Copies are not validated, and items are the only part that can have outgrown its limit here.
+    if len(items) > MOST_ITEMS:
+        raise InvalidArgument("items", f"a recommender holds at most {MOST_ITEMS} items")
+    return document.model_copy(update={"items": items})
 
 
 def _refuse_reshaping(old: RecommenderDocument, new: RecommenderDocument) -> None:

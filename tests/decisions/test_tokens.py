@@ -1,0 +1,90 @@
+"""Tokens open only as they were sealed."""
+
+import base64
+import os
+
+import pytest
+
+from service.algorithms.contract import Address, Choice, Decision
+from service.decisions.tokens import Pending, Sealer, open_decision, seal_decision
+from service.errors import InvalidArgument, TokenForged
+
+PENDING = Pending(
+    generation=b"generate",
+    decision_id=b"decision-id.",
+    expires_at=2_000_000_000,
+    decision=Decision(
+        choices=(Choice(slot=3, propensity=0.25), Choice(slot=70_000, propensity=0.5)),
+        address=Address(key=bytes(range(16)), level=7),
+        personalised=True,
+    ),
+    nano_epsilon=10**9,
+)
+
+
+def key() -> bytes:
+    return os.urandom(32)
+
+
+def test_what_was_sealed_comes_back() -> None:
+    sealer = Sealer([key()])
+    assert open_decision(sealer, seal_decision(sealer, PENDING)) == PENDING
+
+
+def test_a_token_shows_nothing_of_its_content() -> None:
+    sealer = Sealer([key()])
+    raw = base64.urlsafe_b64decode(seal_decision(sealer, PENDING) + "==")
+    assert b"generate" not in raw
+    assert b"decision-id." not in raw
+    assert bytes(range(16)) not in raw
+
+
+def test_two_tokens_of_one_decision_differ() -> None:
+    sealer = Sealer([key()])
+    assert seal_decision(sealer, PENDING) != seal_decision(sealer, PENDING)
+
+
+def test_every_altered_character_is_a_forgery() -> None:
+    sealer = Sealer([key()])
+    token = seal_decision(sealer, PENDING)
+    for position, character in enumerate(token):
+        altered = token[:position] + ("A" if character != "A" else "B") + token[position + 1 :]
+        with pytest.raises(TokenForged):
+            open_decision(sealer, altered)
+
+
+@pytest.mark.parametrize(
+    "token", ["", "A", "x" * 20_000, "not base64 !", "é", "AAAA" * 30, "=" * 8]
+)
+def test_nonsense_is_a_forgery(token: str) -> None:
+    with pytest.raises(TokenForged):
+        open_decision(Sealer([key()]), token)
+
+
+def test_another_spelling_of_the_same_bytes_is_a_forgery() -> None:
+    sealer = Sealer([key()])
+    token = seal_decision(sealer, PENDING)
+    with pytest.raises(TokenForged):
+        open_decision(sealer, token + "==")
+
+
+def test_rotation_opens_old_tokens_and_retirement_refuses_them() -> None:
+    old, new = key(), key()
+    token = seal_decision(Sealer([old]), PENDING)
+    assert open_decision(Sealer([new, old]), token) == PENDING
+    with pytest.raises(TokenForged):
+        open_decision(Sealer([new]), token)
+
+
+def test_a_seal_for_one_purpose_does_not_open_for_another() -> None:
+    sealer = Sealer([key()])
+    sealed = sealer.seal(b"content", purpose=b"one")
+    assert sealer.open(sealed, purpose=b"one") == b"content"
+    with pytest.raises(TokenForged):
+        sealer.open(sealed, purpose=b"another")
+
+
+@pytest.mark.parametrize("keys", [[], [b"short"]])
+def test_bad_keys_are_named(keys: list[bytes]) -> None:
+    with pytest.raises(InvalidArgument, match="token_keys"):
+        Sealer(keys)
