@@ -1,0 +1,124 @@
+// From Prometheus text to the figures on the page. No drawing here.
+
+const NAMES = {
+  recommendations: 'discreet_recommendations_total',
+  feedback: 'discreet_feedback_total',
+  reward: 'discreet_reward_total',
+  regret: 'discreet_estimated_regret_total',
+  epsilon: 'discreet_epsilon_spent_total',
+  cells: 'discreet_cells',
+  splits: 'discreet_splits',
+  storeUp: 'discreet_store_up',
+  build: 'discreet_build_info',
+};
+
+// Answers that were decided now: a repeated one is an old answer given again.
+const DECIDED = new Set(['personalised', 'degraded', 'unprotected']);
+
+// Rates are taken over this much time: long enough to be calm, short enough to see change.
+const WINDOW_SECONDS = 10;
+
+const LINE = /^([A-Za-z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)/;
+const LABEL = /([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"/g;
+
+/** Return [{name, labels, value}] for every sample line of a Prometheus text. */
+export function parse(text) {
+  const samples = [];
+  for (const line of text.split('\n')) {
+    if (!line || line[0] === '#') continue;
+    const found = LINE.exec(line);
+    if (!found) continue;
+    const labels = {};
+    for (const [, name, value] of (found[2] ?? '').matchAll(LABEL)) {
+      labels[name] = value.replace(/\\(.)/g, (_, c) => (c === 'n' ? '\n' : c));
+    }
+    samples.push({ name: found[1], labels, value: number(found[3]) });
+  }
+  return samples;
+}
+
+function number(text) {
+  if (text === '+Inf') return Infinity;
+  if (text === '-Inf') return -Infinity;
+  return Number(text);
+}
+
+/** Return every recommender that the samples name, sorted. */
+export function recommenders(samples) {
+  const names = samples.map((sample) => sample.labels.recommender).filter(Boolean);
+  return [...new Set(names)].sort();
+}
+
+/** Return the version that answers, and whether its store does. */
+export function server(samples) {
+  const up = samples.filter((sample) => sample.name === NAMES.storeUp);
+  const build = samples.find((sample) => sample.name === NAMES.build);
+  return {
+    storeUp: up.length ? Math.min(...up.map((sample) => sample.value)) > 0 : null,
+    version: build ? build.labels.version : '',
+  };
+}
+
+/** Return one moment's totals of a recommender; an empty name means all of them. */
+export function totals(samples, recommender, at) {
+  const sum = (name, keep = () => true) => samples
+    .filter((sample) => sample.name === name)
+    .filter((sample) => !recommender || sample.labels.recommender === recommender)
+    .filter((sample) => keep(sample.labels.outcome))
+    .reduce((total, sample) => total + sample.value, 0);
+  return {
+    at,
+    asked: sum(NAMES.recommendations),
+    decided: sum(NAMES.recommendations, (outcome) => DECIDED.has(outcome)),
+    degraded: sum(NAMES.recommendations, (outcome) => outcome === 'degraded'),
+    told: sum(NAMES.feedback),
+    counted: sum(NAMES.feedback, (outcome) => outcome === 'counted'),
+    reward: sum(NAMES.reward),
+    regret: sum(NAMES.regret),
+    epsilon: sum(NAMES.epsilon),
+    cells: sum(NAMES.cells),
+    splits: sum(NAMES.splits),
+  };
+}
+
+/** Return what happened between two moments; NaN where nothing did. */
+export function between(before, now) {
+  const seconds = now.at - before.at;
+  const change = (field) => now[field] - before[field];
+  return {
+    at: now.at,
+    reward: change('reward') / change('counted'),
+    regret: change('regret') / change('decided'),
+    epsilon: now.epsilon,
+    epsilonRate: change('epsilon') / seconds,
+    cells: now.cells,
+    splits: now.splits,
+    degraded: change('degraded') / change('decided'),
+    asking: change('asked') / seconds,
+    telling: change('told') / seconds,
+  };
+}
+
+/** Keeps a few minutes of totals and turns them into points to draw. */
+export class History {
+  constructor(seconds) {
+    this.seconds = seconds;
+    this.clear();
+  }
+
+  clear() {
+    this.totals = [];
+    this.points = [];
+  }
+
+  add(now) {
+    const last = this.totals.at(-1);
+    // Totals only grow; when they shrink the server has started anew and so do we.
+    if (last && (now.asked < last.asked || now.epsilon < last.epsilon)) this.clear();
+    this.totals.push(now);
+    const first = this.totals.find((one) => one.at >= now.at - WINDOW_SECONDS - 0.5);
+    if (first !== now) this.points.push(between(first, now));
+    while (this.totals[0].at < now.at - WINDOW_SECONDS * 2) this.totals.shift();
+    while (this.points.length && this.points[0].at < now.at - this.seconds) this.points.shift();
+  }
+}

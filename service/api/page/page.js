@@ -1,0 +1,259 @@
+// The page: gets a key, polls /metrics, shows figures.
+
+import { Figure } from './chart.js';
+import { History, parse, recommenders, server, totals } from './measures.js';
+import { Trial } from './trial.js';
+
+const POLL_SECONDS = 1;
+const SHOWN_SECONDS = [60, 120, 300]; // the shortest that holds what we have
+const KEY = 'discreet-key';
+const TABLE_EVERY_SECONDS = 5;
+const TABLE_ROWS = 24;
+
+const id = (name) => document.getElementById(name);
+const decimals = (value) => value.toFixed(2);
+const percent = (value) => `${(value * 100).toFixed(value < 0.0995 && value > 0 ? 1 : 0)} %`;
+const fine = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 1 });
+const whole = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 0 });
+const brief = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumFractionDigits: 1 });
+const amount = (value) => (value < 100 ? fine : value < 10_000 ? whole : brief).format(value);
+
+const FIGURES = [
+  new Figure({
+    id: 'reward', title: 'Reward rate', format: decimals, ceiling: 1,
+    series: [{ field: 'reward', name: 'mean reward' }],
+    note: 'mean reward of the last 10 s',
+  }),
+  new Figure({
+    id: 'regret', title: 'Estimated regret per decision', format: decimals, least: 0.2,
+    series: [{ field: 'regret', name: 'estimated regret' }],
+    note: "by the learner's own means, last 10 s",
+  }),
+  new Figure({
+    id: 'epsilon', title: 'Privacy spent', format: amount, least: 1,
+    series: [{ field: 'epsilonRate', name: 'epsilon a second' }],
+    tally: (point) => `ε ${amount(point.epsilon)}`,
+    note: 'by all clients together; drawn: ε a second',
+  }),
+  new Figure({
+    id: 'cells', title: 'Partition', format: amount, least: 4,
+    series: [{ field: 'cells', name: 'cells' }, { field: 'splits', name: 'splits' }],
+    note: 'how finely contexts are told apart',
+  }),
+  new Figure({
+    id: 'degraded', title: 'Degraded answers', format: percent, least: 0.1,
+    series: [{ field: 'degraded', name: 'degraded share' }],
+    note: 'not personalised: the budget is used up',
+  }),
+  new Figure({
+    id: 'traffic', title: 'Requests a second', format: amount, least: 4,
+    series: [{ field: 'asking', name: 'recommend' }, { field: 'telling', name: 'feedback' }],
+    note: 'answers and feedback, last 10 s',
+  }),
+];
+
+const COLUMNS = [
+  ['Reward rate', 'reward', decimals],
+  ['Estimated regret', 'regret', decimals],
+  ['ε spent', 'epsilon', amount],
+  ['ε a second', 'epsilonRate', amount],
+  ['Cells', 'cells', amount],
+  ['Splits', 'splits', amount],
+  ['Degraded', 'degraded', percent],
+  ['Recommend a second', 'asking', amount],
+  ['Feedback a second', 'telling', amount],
+];
+
+class Page {
+  constructor() {
+    this.history = new History(SHOWN_SECONDS.at(-1));
+    this.recommender = null;
+    this.trial = new Trial((method, path, body) => this.call(method, path, body));
+    this.rejected = false;
+    id('figures').append(...FIGURES.map((figure) => figure.root));
+    id('ask-key').addEventListener('submit', (event) => this.submit(event));
+    id('forget').addEventListener('click', () => this.forget());
+    id('recommender').addEventListener('change', (event) => this.choose(event.target.value));
+    addEventListener('hashchange', () => this.takeFragment() && this.poll());
+    document.addEventListener('visibilitychange', () => document.hidden || this.poll());
+  }
+
+  // The key: from the fragment or the field, in this tab only, never in an address we send.
+
+  get key() {
+    return sessionStorage.getItem(KEY);
+  }
+
+  takeFragment() {
+    const key = new URLSearchParams(location.hash.slice(1)).get('key');
+    if (!key) return false;
+    this.keep(key);
+    history.replaceState(null, '', location.pathname);
+    return true;
+  }
+
+  keep(key) {
+    sessionStorage.setItem(KEY, key);
+    this.rejected = false;
+  }
+
+  submit(event) {
+    event.preventDefault();
+    this.keep(id('key').value.trim());
+    id('key').value = '';
+    this.poll();
+  }
+
+  forget() {
+    sessionStorage.removeItem(KEY);
+    this.history.clear();
+    this.say('');
+    this.needKey();
+  }
+
+  needKey() {
+    const focus = id('ask-key').hidden;
+    id('ask-key').hidden = false;
+    for (const name of ['figures', 'trial', 'table-holder', 'choose', 'forget']) id(name).hidden = true;
+    this.recommender = null;
+    this.health('waiting for a key', '');
+    if (focus) id('key').focus();
+  }
+
+  // Talking to the server.
+
+  async call(method, path, body) {
+    const headers = { Authorization: `Bearer ${this.key}` };
+    if (body) headers['Content-Type'] = 'application/json';
+    try {
+      const answer = await fetch(path, {
+        method, headers, body: body && JSON.stringify(body), cache: 'no-store',
+        signal: AbortSignal.timeout(10_000),
+      });
+      const text = await answer.text();
+      const json = (answer.headers.get('content-type') ?? '').includes('json');
+      return { status: answer.status, body: json ? JSON.parse(text) : text };
+    } catch {
+      return { status: 0, body: null };
+    }
+  }
+
+  async start() {
+    this.takeFragment();
+    while (true) {
+      if (!document.hidden) await this.poll();
+      await new Promise((resolve) => { setTimeout(resolve, POLL_SECONDS * 1000); });
+    }
+  }
+
+  async poll() {
+    if (this.polling || this.rejected) return;
+    if (!this.key) {
+      this.needKey();
+      return;
+    }
+    this.polling = true;
+    try {
+      const { status, body } = await this.call('GET', '/metrics');
+      if (status === 200) await this.show(parse(body));
+      else this.fail(status);
+    } finally {
+      this.polling = false;
+    }
+  }
+
+  fail(status) {
+    if (status === 401 || status === 403) {
+      this.rejected = true;
+      sessionStorage.removeItem(KEY);
+      this.needKey();
+      this.say(status === 401
+        ? 'The server does not know this key. Was it started anew with another one?'
+        : 'This key may not read the figures: it needs the metrics or the admin scope.');
+      return;
+    }
+    id('figures').classList.add('stale');
+    this.health(status ? 'in trouble' : 'not answering', 'bad');
+    this.say(status
+      ? `The server answers ${status} instead of figures. Trying again every second.`
+      : 'The server is not answering. Trying again every second.');
+  }
+
+  // Showing.
+
+  say(text) {
+    const box = id('message');
+    if (box.textContent !== text) box.textContent = text;
+    box.hidden = !text;
+  }
+
+  health(text, mood) {
+    const pill = id('health');
+    if (pill.textContent !== text) pill.textContent = text;
+    pill.className = `pill ${mood}`;
+  }
+
+  async show(samples) {
+    const { storeUp, version } = server(samples);
+    const names = recommenders(samples);
+    this.say(storeUp === false
+      ? 'The store does not answer, so nothing is released: requests get 503 until it is back.' : '');
+    this.health(storeUp === false ? 'store down' : 'up', storeUp === false ? 'bad' : 'good');
+    id('figures').classList.remove('stale');
+    id('ask-key').hidden = true;
+    for (const name of ['figures', 'table-holder', 'choose', 'forget']) id(name).hidden = false;
+    if (version) id('about').textContent = `Discreet ${version}. Figures since this page was opened, from /metrics every second.`;
+    await this.offer(names);
+    this.history.add(totals(samples, this.recommender, performance.now() / 1000));
+    this.draw();
+  }
+
+  async offer(names) {
+    const select = id('recommender');
+    const listed = [...select.options].map((option) => option.value);
+    if (listed.join('\n') !== names.join('\n')) {
+      select.replaceChildren(...names.map((name) => new Option(name, name)));
+      if (names.includes(this.recommender)) select.value = this.recommender;
+    }
+    if (this.recommender === null || (names.length && !names.includes(this.recommender))) {
+      await this.choose(names[0] ?? '');
+    }
+  }
+
+  async choose(recommender) {
+    this.recommender = recommender;
+    this.history.clear();
+    await this.trial.use(recommender);
+  }
+
+  draw() {
+    const { points } = this.history;
+    const span = points.length ? points.at(-1).at - points[0].at : 0;
+    const shown = SHOWN_SECONDS.find((seconds) => seconds >= span) ?? SHOWN_SECONDS.at(-1);
+    FIGURES.forEach((figure) => figure.show(points, shown));
+    if (id('table-holder').open) this.tabulate();
+  }
+
+  tabulate() {
+    const last = this.history.points.at(-1);
+    if (!last) return;
+    const row = (tag, cells) => {
+      const made = document.createElement('tr');
+      made.append(...cells.map((text) => Object.assign(document.createElement(tag), { textContent: text })));
+      return made;
+    };
+    const slot = (point) => Math.floor((last.at - point.at) / TABLE_EVERY_SECONDS);
+    const kept = this.history.points.filter((p, i, all) => i === all.length - 1 || slot(p) !== slot(all[i + 1]));
+    const rows = kept.reverse().slice(0, TABLE_ROWS).map((point) => row('td', [
+      `${Math.round(last.at - point.at)} s ago`,
+      ...COLUMNS.map(([, field, format]) => (Number.isFinite(point[field]) ? format(point[field]) : '–')),
+    ]));
+    const head = row('th', ['When', ...COLUMNS.map(([title]) => title)]);
+    head.childNodes.forEach((cell) => { cell.scope = 'col'; });
+    id('table').replaceChildren(head, ...rows);
+  }
+}
+
+id('table-holder').addEventListener('toggle', () => page.draw());
+const page = new Page();
+page.start();

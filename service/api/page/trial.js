@@ -1,0 +1,215 @@
+// "Try it": ask as a made-up visitor, say what you think, watch your budget.
+
+import { element } from './chart.js';
+
+const MOST_SLIDERS = 4;
+const STRANGERS = 20;
+const REMEMBERED = 24;
+
+const id = (name) => document.getElementById(name);
+const random = (length) => {
+  const bytes = crypto.getRandomValues(new Uint8Array(length));
+  return [...bytes].map((byte) => (byte % 36).toString(36)).join('');
+};
+const round = (value) => Math.round(value * 100) / 100;
+
+function paragraph(className, ...parts) {
+  const made = document.createElement('p');
+  made.className = className;
+  made.append(...parts);
+  return made;
+}
+
+function tag(personalised) {
+  const made = document.createElement('span');
+  made.className = personalised ? 'tag' : 'tag no';
+  made.textContent = personalised ? 'personalised' : 'not personalised';
+  return made;
+}
+
+export class Trial {
+  /** `call(method, path, body)` returns {status, body}; it adds the key. */
+  constructor(call) {
+    this.call = call;
+    this.context = [];
+    this.past = [];
+    this.open = null;
+    id('ask').addEventListener('click', () => this.during(() => this.ask()));
+    id('ask-many').addEventListener('click', () => this.during(() => this.askMany()));
+    id('someone').addEventListener('click', () => this.become());
+    id('like').addEventListener('click', () => this.during(() => this.tell(1)));
+    id('dislike').addEventListener('click', () => this.during(() => this.tell(0)));
+    id('pad').addEventListener('click', (event) => this.pick(event));
+    this.become();
+  }
+
+  /** Show the panel for a recommender, or say why it cannot be shown. */
+  async use(recommender) {
+    this.recommender = recommender;
+    id('trial').hidden = !recommender;
+    if (!recommender) return;
+    const { status, body } = await this.call('GET', `/recommenders/${encodeURIComponent(recommender)}`);
+    const usable = status === 200;
+    id('trial-body').hidden = !usable;
+    id('trial-why').hidden = usable;
+    if (!usable) {
+      id('trial-why').textContent = status === 403
+        ? 'This key may read figures but not ask: that takes the serve and admin scopes.'
+        : 'This recommender cannot be tried now.';
+      return;
+    }
+    this.budget = body.privacy.mode === 'none' ? null : body.privacy.budget.epsilon;
+    this.shape(body.context.dimensions);
+  }
+
+  shape(dimensions) {
+    this.context = Array.from({ length: dimensions }, (_, i) => (i < 2 ? [0.25, 0.75][i] : 0.5));
+    this.past = [];
+    id('crowd').hidden = true;
+    id('pad').toggleAttribute('hidden', dimensions !== 2);
+    const labels = this.context.slice(0, MOST_SLIDERS).map((value, index) => {
+      const label = document.createElement('label');
+      const output = document.createElement('output');
+      const slider = document.createElement('input');
+      Object.assign(slider, { type: 'range', min: 0, max: 1, step: 0.01, value, id: `context-${index}` });
+      slider.addEventListener('input', () => this.move(index, Number(slider.value)));
+      label.append(`Context ${index + 1}`, output, slider);
+      return label;
+    });
+    if (dimensions > MOST_SLIDERS) {
+      labels.push(paragraph('quiet', `and ${dimensions - MOST_SLIDERS} more at 0.5`));
+    }
+    id('sliders').replaceChildren(...labels);
+    this.context.slice(0, MOST_SLIDERS).forEach((value, index) => this.move(index, value));
+  }
+
+  move(index, value) {
+    this.context[index] = round(value);
+    const slider = id(`context-${index}`);
+    slider.value = value;
+    slider.previousElementSibling.textContent = this.context[index].toFixed(2);
+    this.drawPad();
+  }
+
+  pick(event) {
+    const box = id('pad').getBoundingClientRect();
+    const clip = (value) => Math.min(1, Math.max(0, value));
+    this.move(0, clip((event.clientX - box.left) / box.width));
+    this.move(1, clip(1 - (event.clientY - box.top) / box.height));
+  }
+
+  drawPad() {
+    if (this.context.length !== 2) return;
+    const [x, y] = [this.context[0] * 100, 100 - this.context[1] * 100];
+    const past = this.past.map((one) => {
+      const dot = element('circle', { class: 'past', cx: one.x, cy: one.y, r: 1.6 });
+      dot.append(element('title', {}, one.item));
+      return dot;
+    });
+    id('pad').replaceChildren(
+      element('line', { class: 'cross', x1: x, x2: x, y1: 0, y2: 100 }),
+      element('line', { class: 'cross', x1: 0, x2: 100, y1: y, y2: y }),
+      ...past,
+      element('circle', { class: 'here', cx: x, cy: y, r: 3 }),
+    );
+  }
+
+  become() {
+    this.client = `page-${random(6)}`;
+    id('visitor').textContent = this.client;
+    id('answer').replaceChildren(paragraph('quiet', 'Choose a context and press Recommend.'));
+    id('opinion').hidden = true;
+  }
+
+  async during(work) {
+    const buttons = ['ask', 'ask-many', 'like', 'dislike'].map(id);
+    buttons.forEach((button) => { button.disabled = true; });
+    try {
+      await work();
+    } finally {
+      buttons.forEach((button) => { button.disabled = false; });
+      ['like', 'dislike'].forEach((name) => { id(name).disabled = this.open === null; });
+    }
+  }
+
+  request(client) {
+    return { recommender: this.recommender, client, context: this.context };
+  }
+
+  async ask() {
+    id('opinion').hidden = true;
+    this.open = null;
+    const { status, body } = await this.call('POST', '/recommend', this.request(this.client));
+    if (status !== 200) {
+      this.refused(status, body);
+      return;
+    }
+    const item = body.items[0].id;
+    this.open = body.recommendation_id;
+    this.past = [...this.past, { x: this.context[0] * 100, y: 100 - this.context[1] * 100, item }].slice(-REMEMBERED);
+    this.drawPad();
+    id('answer').replaceChildren(
+      paragraph('item', item),
+      paragraph('', tag(body.personalised)),
+      ...this.budgetLeft(body),
+    );
+    id('thanks').textContent = '';
+    id('opinion').hidden = false;
+  }
+
+  budgetLeft(answer) {
+    const left = answer.privacy.remaining?.epsilon;
+    if (left === null || left === undefined || !this.budget) return [];
+    const bar = document.createElement('progress');
+    Object.assign(bar, { max: this.budget, value: left });
+    const text = `ε ${round(left)} of ${round(this.budget)} left for ${this.client}`;
+    bar.setAttribute('aria-label', text);
+    const said = [paragraph('quiet', text), bar];
+    if (!answer.personalised) {
+      said.unshift(paragraph('quiet', 'This budget is used up: answers no longer look at the context.'));
+    }
+    return said;
+  }
+
+  async askMany() {
+    const requests = Array.from({ length: STRANGERS }, () => this.request(`page-${random(8)}`));
+    const { status, body } = await this.call('POST', '/recommend/batch', { requests });
+    if (status !== 200) {
+      this.refused(status, body);
+      return;
+    }
+    const counts = new Map();
+    for (const result of body.results.filter((one) => one.status === 200)) {
+      const item = result.items[0].id;
+      counts.set(item, (counts.get(item) ?? 0) + 1);
+    }
+    const rows = [...counts].sort((a, b) => b[1] - a[1]).map(([item, count]) => {
+      const row = document.createElement('li');
+      const [name, bar, number] = ['span', 'b', 'span'].map((tagName) => document.createElement(tagName));
+      name.textContent = item;
+      number.textContent = count;
+      bar.style.width = `${(100 * count) / STRANGERS}%`;
+      row.append(name, bar, number);
+      return row;
+    });
+    id('crowd-list').replaceChildren(...rows);
+    id('crowd').hidden = false;
+  }
+
+  async tell(reward) {
+    const { status, body } = await this.call('POST', '/feedback', {
+      recommendation_id: this.open, reward,
+    });
+    this.open = null;
+    id('thanks').textContent = status === 200 ? 'Counted, thank you.' : this.reason(status, body);
+  }
+
+  refused(status, body) {
+    id('answer').replaceChildren(paragraph('message', this.reason(status, body)));
+  }
+
+  reason(status, body) {
+    if (status === 0) return 'The server did not answer.';
+    return body?.detail ?? body?.title ?? `The server answered ${status}.`;
+  }
+}
