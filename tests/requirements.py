@@ -35,11 +35,11 @@ CHROMIUM_APPLICATIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """Something beyond PyPI: how to find it, which package carries it, what to do by hand."""
+    """Something beyond PyPI: how to find it, what to do by hand, which package carries it."""
 
     find: Callable[[], Path | None]
-    debian_package: str
     remedy: str
+    debian_package: str = ""
 
 
 @cache
@@ -64,8 +64,12 @@ def find_chromium() -> Path | None:
 REQUIREMENTS = {
     "chromium": Requirement(
         find=find_chromium,
-        debian_package="chromium",
         remedy="install Chromium or Chrome, or set CHROMIUM to its path",
+        debian_package="chromium",
+    ),
+    "procfs": Requirement(
+        find=lambda: Path("/proc/self/environ") if Path("/proc/self/environ").exists() else None,
+        remedy="run on Linux",
     ),
 }
 
@@ -132,4 +136,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 if __name__ == "__main__":
-    print(*(each.debian_package for each in REQUIREMENTS.values() if each.find() is None))
+    missing = [each for each in REQUIREMENTS.values() if each.debian_package and not each.find()]
+    print(*(each.debian_package for each in missing))

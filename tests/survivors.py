@@ -56,9 +56,9 @@ def processes_of(folder: Path) -> list[Survivor]:
     ]
 
 
-def wait_for_none(folder: Path, *, grace: float = GRACE_SECONDS) -> list[Survivor]:
+def wait_for_none(folder: Path, *, grace: float | None = None) -> list[Survivor]:
     """Return what is still alive after the grace; it is killed, so that it haunts nobody."""
-    deadline = time.monotonic() + grace
+    deadline = time.monotonic() + (GRACE_SECONDS if grace is None else grace)
     while (alive := processes_of(folder)) and time.monotonic() < deadline:
         time.sleep(0.1)
     for survivor in alive:

@@ -1,0 +1,230 @@
+"""The house rules hold, and each of them can fail: every rule is first shown a planted breach."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import house
+from tests.house import ROOT
+
+FILES = house.repository_files()
+MODULES = [path for path in FILES if path.suffix == ".py" and ROOT / "service" in path.parents]
+TESTS = [path for path in FILES if path.suffix == ".py" and ROOT / "tests" in path.parents]
+PAGES = [path for path in FILES if path.suffix == ".md"]
+
+
+def _outside(modules: list[Path], folder: str) -> list[Path]:
+    return [path for path in modules if ROOT / folder not in path.parents]
+
+
+def _within(modules: list[Path], folder: str) -> list[Path]:
+    return [path for path in modules if ROOT / folder in path.parents]
+
+
+def _complaints(rule: Callable[[str], list[str]], paths: list[Path]) -> list[str]:
+    assert paths, "a rule that looks at nothing holds nothing"
+    return [
+        f"{path.relative_to(ROOT)}:{complaint}"
+        for path in paths
+        for complaint in rule(path.read_text(errors="ignore"))
+    ]
+
+
+def test_the_repository_is_what_git_would_track() -> None:
+    names = {str(path.relative_to(ROOT)) for path in FILES}
+    assert {"pyproject.toml", "service/errors.py", "tests/test_house.py", ".ci/run"} <= names
+    assert not [name for name in names if name.startswith((".venv/", ".git/")) or ".pyc" in name]
+
+
+@pytest.mark.parametrize(
+    "breach",
+    [
+        "index-url = https://" + "pypi" + ".org/simple",
+        "see files." + "python" + "hosted.org",
+        "https://" + "registry" + ".npmjs.org/k6",
+        "deb http://" + "deb" + ".debian.org bookworm main",
+        "data in /" + "home/ada/data",
+        "data in /" + "Users/ada/data",
+        "cache: /" + "root/.cache",
+        "built in /" + "work/main",
+        "copied from .." + "/shared/x",
+        "as asked in is" + "sue 12",
+    ],
+)
+def test_a_named_place_is_found(breach: str) -> None:
+    assert house.named_places(f"fine\n{breach}\n")[0].startswith("2: ")
+
+
+def test_ordinary_text_names_no_place() -> None:
+    ordinary = "see https://example.org/home/page, service/work/x.py and the issues page\n"
+    assert house.named_places(ordinary) == []
+
+
+def test_no_file_names_a_registry_a_machine_or_a_ticket() -> None:
+    assert _complaints(house.named_places, FILES) == []
+
+
+@pytest.mark.parametrize(
+    "breach", ["# TO" + "DO later", "# FIX" + "ME", "raise NotImplemented" + "Error"]
+)
+def test_unfinished_work_is_found(breach: str) -> None:
+    assert house.unfinished(f"pass\n{breach}") != []
+
+
+def test_nothing_is_unfinished() -> None:
+    assert _complaints(house.unfinished, MODULES) == []
+
+
+@pytest.mark.parametrize(
+    "breach",
+    ["@pytest.mark." + "skip", "@pytest.mark." + "skipif(True)", "pytest." + "xfail('flaky')"],
+)
+def test_a_silent_skip_is_found(breach: str) -> None:
+    assert house.silent_skips(breach) != []
+
+
+def test_no_test_is_left_out_silently() -> None:
+    others = [path for path in TESTS if path.name != "requirements.py"]
+    assert _complaints(house.silent_skips, others) == []
+
+
+def test_a_long_module_is_found() -> None:
+    assert house.too_long("\n" * (house.LONGEST_MODULE + 1)) != []
+
+
+def test_no_module_is_two_things() -> None:
+    assert _complaints(house.too_long, MODULES) == []
+
+
+def test_a_vague_name_is_found() -> None:
+    assert house.vague_name(Path("service/api/utils.py")) != []
+
+
+def test_every_name_says_what_lives_there() -> None:
+    assert [str(path) for path in MODULES if house.vague_name(path)] == []
+
+
+def test_a_missing_docstring_is_found() -> None:
+    assert house.no_docstring("x = 1\n'too late'\n") != []
+
+
+def test_every_module_says_what_it_is() -> None:
+    assert _complaints(house.no_docstring, MODULES) == []
+
+
+@pytest.mark.parametrize(
+    "breach",
+    [
+        "np.random.laplace(0, 1)",
+        "rng.normal(size=3)",
+        "generator.standard_normal()",
+        "random.gauss(0, 1)",
+        "scipy.stats.laplace.rvs(size=2)",
+        "from numpy.random import gumbel",
+    ],
+)
+def test_float_noise_is_found(breach: str) -> None:
+    assert house.float_noise(breach) != []
+
+
+def test_density_functions_and_exact_samplers_are_no_float_noise() -> None:
+    assert (
+        house.float_noise("stats.laplace.cdf(x); noise.discrete_laplace(scale=2.0, size=1)") == []
+    )
+
+
+def test_no_float_noise_outside_simulations() -> None:
+    assert _complaints(house.float_noise, _outside(MODULES, "service/simulation")) == []
+
+
+@pytest.mark.parametrize(
+    "breach",
+    [
+        "import random",
+        "from random import choice",
+        "from numpy import random",
+        "from numpy.random import default_rng",
+        "import numpy as np\nrng = np.random.default_rng(1)",
+        "def f(rng: 'np.random.Generator') -> None: ...\nnp.random.Generator",
+    ],
+)
+def test_reproducible_randomness_is_found(breach: str) -> None:
+    assert house.reproducible_randomness(breach) != []
+
+
+def test_the_operating_systems_randomness_is_allowed() -> None:
+    assert house.reproducible_randomness("import os, secrets\nos.urandom(16)") == []
+
+
+def test_privacy_draws_from_the_operating_system_only() -> None:
+    assert _complaints(house.reproducible_randomness, _within(MODULES, "service/privacy")) == []
+
+
+def test_broken_links_are_found(tmp_path: Path) -> None:
+    (tmp_path / "other.md").write_text("# A heading, `twice`\n\n# A heading, twice\n")
+    page = tmp_path / "page.md"
+    page.write_text(
+        "[good](other.md) [good](other.md#a-heading-twice) [twin](other.md#a-heading-twice-1)\n"
+        "[web](https://example.org/nowhere.md) `[code](nowhere.md)` [self](#here)\n"
+        "```\n[fenced](nowhere.md)\n```\n"
+        "# Here\n"
+        "[gone](nowhere.md)\n"
+        "[moved](other.md#elsewhere)\n"
+        "[outside](../../../outside.md)\n"
+        '<img src="gone.png">\n'
+        "[ref]: gone.md\n"
+    )
+    found = house.broken_links(page, root=tmp_path)
+    assert [int(complaint.split(":")[0]) for complaint in found] == [7, 8, 9, 10, 11]
+
+
+def test_every_link_in_the_documentation_resolves() -> None:
+    assert {ROOT / "README.md", ROOT / "CONTRIBUTING.md"} <= set(PAGES)
+    found = {str(page.relative_to(ROOT)): house.broken_links(page) for page in PAGES}
+    assert {page: complaints for page, complaints in found.items() if complaints} == {}
+
+
+def _lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Hold the contracts of this folder's pyproject against this folder's `service`."""
+    program = (
+        "import sys; from importlinter.cli import lint_imports;"
+        "sys.exit(lint_imports(no_cache=True, no_logo=True))"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+
+
+def test_the_layers_hold() -> None:
+    answer = _lint_imports(ROOT)
+    assert answer.returncode == 0, answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "breach"),
+    [
+        ("service/privacy/planted.py", "import redis"),
+        ("service/algorithms/planted.py", "from service.state import stores"),
+        ("service/state/planted.py", "import service.decisions"),
+        ("service/decisions/planted.py", "import service.api"),
+        ("service/decisions/planted.py", "import service.simulation"),
+    ],
+)
+def test_a_breached_layer_is_found(tmp_path: Path, module: str, breach: str) -> None:
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    shutil.copytree(ROOT / "service", tmp_path / "service")
+    (tmp_path / module).write_text(f'"""Planted."""\n\n{breach}\n')
+    answer = _lint_imports(tmp_path)
+    assert answer.returncode != 0
+    assert "service." in answer.stdout
+    assert "planted" in answer.stdout, answer.stdout
