@@ -1,0 +1,78 @@
+"""What replies mean: one function each, raising ValueError for what no server of ours says."""
+
+from collections.abc import Mapping, Sequence
+
+from service.errors import StateOverflow, UnknownDecision
+from service.state.codec import LEDGER_BYTES, unpack_charge, unpack_vector
+from service.state.stores import Account, Claim, Event, Learned, Registry
+
+_CLAIMS = {1: Claim.COUNTED, 2: Claim.DUPLICATE, 3: Claim.CONFLICT}
+
+
+def nothing(reply: object) -> None:
+    """Any reply but an error will do."""
+
+
+def count(reply: bytes | None) -> int:
+    """Read a counter; one that was never advanced stands at 0."""
+    return int(reply or 0)
+
+
+def account(reply: tuple[int, bytes]) -> Account:
+    """Read what `spend.lua` returns."""
+    granted, ledger = reply
+    if granted not in (0, 1):
+        raise ValueError("an unreadable ledger")
+    return Account(granted=granted == 1, spent=unpack_charge(ledger))
+
+
+def markers(reply: Sequence[bytes]) -> list[bytes]:
+    """Read what `forget_markers.lua` returns: markers, each with the charge that it paid for."""
+    return list(dict.fromkeys(each[:-LEDGER_BYTES] for each in reply))
+
+
+def learned(reply: tuple[int, bytes]) -> Learned:
+    """Read what `learn.lua` returns."""
+    outcome, first = reply
+    if outcome == -1:
+        raise StateOverflow("a statistic would leave its 64-bit field")
+    return Learned(claim=_CLAIMS[outcome], arrivals=int.from_bytes(first, "big", signed=True))
+
+
+def levels(reply: Sequence[bytes]) -> Mapping[bytes, int]:
+    """Read addresses and their levels, alternating."""
+    return {address: int(level) for address, level in zip(reply[::2], reply[1::2], strict=True)}
+
+
+def event(reply: Sequence[bytes | None]) -> Event | None:
+    """Read an event's fingerprint and answer, if it is there."""
+    fingerprint, answer = reply
+    return None if fingerprint is None else Event(fingerprint=fingerprint, answer=answer)
+
+
+def claimed_event(reply: Sequence[bytes | None]) -> Event:
+    """Read an event that must be there, because it has just been claimed."""
+    standing = event(reply)
+    if standing is None:
+        raise ValueError("an event without a fingerprint")
+    return standing
+
+
+def answer(reply: bytes | None) -> bytes:
+    """Read what `answer_event.lua` returns."""
+    if reply is None:
+        raise UnknownDecision("the event was forgotten before it was answered")
+    return reply
+
+
+def registry(reply: tuple[bytes | None, Sequence[bytes]]) -> Registry:
+    """Read what `registry.lua` returns."""
+    epoch, flat = reply
+    documents = zip(flat[::2], flat[1::2], strict=True)
+    return Registry(
+        epoch=count(epoch), documents={name.decode(): document for name, document in documents}
+    )
+
+
+vector = unpack_vector
+charge = unpack_charge
