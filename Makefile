@@ -17,9 +17,9 @@ run: ## serve the demo on its embedded store: make run [PORT=8000] [DATA=.discre
 	@.ci/environment run
 	@exec $(BIN)/discreet serve --demo --port $(PORT) --data $(DATA)
 
-traffic: ## send simulated visitors to the running demo: make traffic [PORT=8000] [DATA=.discreet]
+traffic: ## send made-up visitors to the running demo: make traffic [ARGS="--rate 50"]
 	@.ci/environment run
-	@exec $(BIN)/discreet simulate --traffic --port $(PORT) --data $(DATA)
+	@exec $(BIN)/discreet simulate --traffic --url http://127.0.0.1:$(PORT) --key-file $(DATA)/demo-key $(ARGS)
 
 test: environment ## lint, then all tests; says at the end what could not be tested here
 	@packages=$$($(BIN)/python -m tests.requirements) && \

@@ -13,6 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import service
 from tests import house
 from tests.house import ROOT
 
@@ -70,6 +71,10 @@ def test_everything_in_the_wheel_can_be_imported(wheel: zipfile.ZipFile, tmp_pat
     places = answer.stdout.splitlines()
     assert len(places) > 20
     assert all(Path(place).is_relative_to(tmp_path) for place in places)
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    assert service.__version__ == PROJECT["version"]
 
 
 def _pins() -> dict[str, str]:
