@@ -32,7 +32,7 @@ from service.privacy.charges import (
 )
 from service.privacy.conversions import check_delta, check_epsilon, zcdp_epsilon, zcdp_rho
 from service.privacy.events import PrivacyEvent
-from service.privacy.pricing import cost_of, float_above
+from service.privacy.pricing import Cost, cost_of, float_above
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +143,11 @@ class _Pricing:
         return Price(float_above(cost.epsilon), float_above(cost.delta), float_above(cost.rho))
 
     def charge(self, event: PrivacyEvent) -> Charge:
-        return _charge(event, self.release_delta)
+        return _rounded(cost_of(event, self.release_delta))
 
 
 @lru_cache(maxsize=4096)
-def _charge(event: PrivacyEvent, release_delta: float | None) -> Charge:
-    cost = cost_of(event, release_delta)
+def _rounded(cost: Cost) -> Charge:
     return Charge(
         nano_epsilon=round_up(cost.epsilon, NANO),
         nano_rho=round_up(cost.rho, NANO),

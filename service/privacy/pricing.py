@@ -75,7 +75,7 @@ def _price_laplace(event: events.LaplaceRelease, _: float | None) -> Cost:
 
 
 def _price_gaussian(event: events.GaussianRelease, release_delta: float | None) -> Cost:
-    rho = (Fraction(event.sensitivity) / Fraction(event.scale)) ** 2 / 2
+    rho = _bounded((Fraction(event.sensitivity) / Fraction(event.scale)) ** 2 / 2)
     if release_delta is None:
         return Cost(math.inf, Fraction(0), rho)
     epsilon = zcdp_epsilon(rho=float_above(rho), delta=release_delta)
@@ -109,13 +109,16 @@ _PRICES: dict[type[events.PrivacyEvent], Callable[[Any, float | None], Cost]] = 
 }
 
 
-@lru_cache(maxsize=4096)
 def cost_of(event: events.PrivacyEvent, release_delta: float | None) -> Cost:
     """Price by the exact type: a subclass may release more than what it inherits from."""
-    price = _PRICES.get(type(event))
-    if price is None:
+    if type(event) not in _PRICES:
         raise UnknownEvent(f"no price is known for {type(event).__name__}; it cannot be released")
-    cost = price(event, release_delta)
+    return _cost_of(event, release_delta)
+
+
+@lru_cache(maxsize=4096)
+def _cost_of(event: events.PrivacyEvent, release_delta: float | None) -> Cost:
+    cost = _PRICES[type(event)](event, release_delta)
     return Cost(_bounded(cost.epsilon), _bounded(cost.delta), _bounded(cost.rho))
 
 
