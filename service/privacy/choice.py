@@ -27,7 +27,7 @@ from service.privacy.arms import (
     check_size,
     check_utilities,
 )
-from service.privacy.draw import BIAS, MOST, Multiples, draw_below
+from service.privacy.draw import MOST, Multiples, draw_below
 from service.privacy.events import (
     ExactRelease,
     ExponentialChoice,
@@ -43,6 +43,7 @@ from service.privacy.tables import (
     WideTable,
     check_epsilon,
     exp_below,
+    promised,
     weight_table,
 )
 
@@ -223,7 +224,7 @@ class ShortlistResponse:
         check_epsilon(self.epsilon)
         if self.epsilon > MOST_RESPONSE:
             raise InvalidArgument("epsilon", f"must be at most {MOST_RESPONSE:g}")
-        best = exp_below(Fraction(self.epsilon) - BIAS, _OTHER_BITS)
+        best = exp_below(promised(self.epsilon), _OTHER_BITS)
         object.__setattr__(self, "_best", best)
         object.__setattr__(self, "_event", RandomisedResponse(self.epsilon))
 

@@ -24,6 +24,7 @@ alternative, rejection sampling, has no bias but a running time that depends on 
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -40,16 +41,19 @@ BIAS = Fraction(1, 2**62)
 MOST = 2**63 - 1
 """The largest total that the 64-bit path holds."""
 
-_SPARE = 65
-_BITS = 128
+SPARE = 65
+"""How many more random bits are drawn than the total has."""
+
+BITS = 128
+"""Enough for any total on the 64-bit path."""
 
 
-def draw_below(total: int, noise: NoiseSource, *, bits: int = _BITS) -> int:
+def draw_below(total: int, noise: NoiseSource, *, bits: int = BITS) -> int:
     """Return an integer in [0, total), uniform in the sense of this module's first lines."""
     if total < 1:
         raise InvalidArgument("total", "must be at least 1")
-    if total.bit_length() + _SPARE > bits:
-        raise InvalidArgument("bits", f"must be at least {_SPARE} more than the total has")
+    if total.bit_length() + SPARE > bits:
+        raise InvalidArgument("bits", f"must be at least {SPARE} more than the total has")
     return (noise.bits(bits) * total) >> bits
 
 
@@ -59,15 +63,14 @@ def draw_index(
 ) -> int:
     """Return an index with probability proportional to `weights`: integers of any size, not all 0.
 
-    Whether they fit 64 bits is decided by their type and largest value times their number; both
-    paths are exact.
+    The general entrance: it looks at the weights to check them and to see whether they fit 64
+    bits. A mechanism that knows both beforehand calls the functions below.
     """
     array = np.asarray(weights)
     if array.ndim != 1 or array.size == 0:
         raise InvalidArgument("weights", "must be a sequence of at least one integer")
-    if array.dtype.kind not in "iuO" or not all(
-        isinstance(weight, int) for weight in (array if array.dtype == object else ())
-    ):
+    boxed = array.dtype == object and all(type(weight) is int for weight in array)
+    if not boxed and array.dtype.kind not in "iu":
         raise InvalidArgument("weights", "must be integers")
     if array.min() < 0:
         raise InvalidArgument("weights", "must not be negative")
@@ -76,13 +79,25 @@ def draw_index(
         raise InvalidArgument("weights", "must not all be 0")
     if most * array.size <= MOST:
         return draw_narrow(array.astype(np.int64), noise)
-    return draw_wide(to_limbs([int(weight) for weight in array]), noise)
+    bits = (most * array.size).bit_length() + SPARE
+    return draw_counted([int(weight) for weight in array], noise, bits=bits)
 
 
 def draw_narrow(weights: npt.NDArray[np.int64], noise: NoiseSource) -> int:
     """Draw from weights known to be non-negative, not all 0, and to sum to at most `MOST`."""
     cumulative = weights.cumsum()
     return int(cumulative.searchsorted(draw_below(int(cumulative[-1]), noise), side="right"))
+
+
+def draw_counted(weights: Sequence[int], noise: NoiseSource, *, bits: int) -> int:
+    """Draw from a few integers of any width, using `bits` random bits, which must be enough.
+
+    Every interval's end is compared with the drawn number, so that as much is done for the first
+    index as for the last. A caller whose weights vary with private data fixes `bits` beforehand.
+    """
+    ends = list(accumulate(weights))
+    drawn = draw_below(ends[-1], noise, bits=bits)
+    return sum([end <= drawn for end in ends])
 
 
 def to_limbs(weights: Sequence[int]) -> Limbs:
@@ -93,7 +108,7 @@ def to_limbs(weights: Sequence[int]) -> Limbs:
 
 
 def draw_wide(limbs: Limbs, noise: NoiseSource, *, base: Multiples | None = None) -> int:
-    """Draw from weights wider than 64 bits, given as rows of `to_limbs`; not all may be 0.
+    """Draw from many weights wider than 64 bits, given as rows of `to_limbs`; not all may be 0.
 
     Row i counts `base[i]` times. Schoolbook arithmetic, column by column: digits are summed in 64
     bits, carries move up, and the drawn number is compared digit by digit. Nothing overflows as
@@ -110,7 +125,7 @@ def draw_wide(limbs: Limbs, noise: NoiseSource, *, base: Multiples | None = None
         columns.append(column & np.uint64(0xFFFFFFFF))
     columns.append(carry)
     total = sum(int(column[-1]) << (32 * place) for place, column in enumerate(columns))
-    drawn = draw_below(total, noise, bits=32 * len(columns) + _SPARE)
+    drawn = draw_below(total, noise, bits=32 * len(columns) + SPARE)
     # An interval lies wholly at or below the drawn number exactly when its end is <= drawn.
     below = np.ones(limbs.shape[0], dtype=np.bool_)
     for place, column in enumerate(columns):

@@ -77,6 +77,45 @@ class PureRelease(PrivacyEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class TruncatedChoice(PrivacyEvent):
+    """One object drawn by the p-REC rule from the votes of at least `survivors` voters.
+
+    `sharpness` and `uniform_share` are the paper's lambda and gamma. Neighbouring inputs differ by
+    one voter's vote being there or not. `service.privacy.truncated` proves `epsilon`.
+    """
+
+    objects: int
+    sharpness: float
+    uniform_share: float
+    survivors: int
+
+    def __post_init__(self) -> None:
+        _at_least("objects", self.objects, 1)
+        _at_least("survivors", self.survivors, 1)
+        _positive("sharpness", self.sharpness)
+        # The bound is proved where truncation has a meaning: exp(sharpness / (2 objects)) >= 2.
+        if self.sharpness < 2 * self.objects * math.log(2):
+            raise InvalidArgument("sharpness", "must be at least 2 ln(2) for each object")
+        if not 0 < self.uniform_share <= 0.5:
+            raise InvalidArgument("uniform_share", "must be above 0 and at most 1/2")
+
+    @property
+    def epsilon(self) -> float:
+        """The most that one draw can lose, either way, to one voter's vote."""
+        excess = math.expm1(self.sharpness / (2 * self.objects))
+        odds = self.uniform_share / (self.objects * (1 - self.uniform_share))
+        factor = (
+            1
+            + math.log1p(1 / (math.e * odds)) / self.sharpness
+            + max(0.0, 1 / (odds * self.objects * excess) - 1)
+            + 1 / (self.objects * excess)
+        )
+        exact = factor * self.sharpness * math.log1p(1 / self.survivors)
+        # For the roundings of this formula, and of the mechanism's fixed-point weights.
+        return exact * (1 + 2.0**-40) + 2.0**-40
+
+
+@dataclass(frozen=True, slots=True)
 class LaplaceRelease(PrivacyEvent):
     """Discrete Laplace noise of `scale` on a value of L1 sensitivity `sensitivity`, same units."""
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from service.errors import InvalidArgument
+from service.privacy.charges import decimal
 from service.privacy.draw import BIAS, MOST, Limbs, Multiples, draw_narrow, draw_wide, to_limbs
 from service.privacy.noise import NoiseSource
 
@@ -34,6 +35,15 @@ def check_epsilon(epsilon: float) -> None:
         raise InvalidArgument("epsilon", f"must be finite and at least {LEAST_EPSILON}")
 
 
+def promised(epsilon: float) -> Fraction:
+    """Return the epsilon that a mechanism may use up: its decimal, or its binary value if less.
+
+    The ledger charges the decimal that a person wrote (`charges.decimal`), and 0.1 is stored a
+    little above one tenth. `BIAS` is kept back for the draw.
+    """
+    return min(decimal(epsilon), Fraction(epsilon)) - BIAS
+
+
 def exp_below(exponent: Fraction, bits: int) -> int:
     """Return an integer just below or equal to 2**bits * exp(exponent).
 
@@ -41,7 +51,7 @@ def exp_below(exponent: Fraction, bits: int) -> int:
     `digits` places; we step one unit down. The exponent is first cut, downwards, to a decimal
     that the context holds exactly. Each step errs downwards only.
     """
-    digits = 40 + int(abs(exponent)) + bits // 3 + 1
+    digits = 40 + int(abs(exponent)) // 2 + bits // 3 + 1
     scaled = exponent * 10**digits
     cut = Decimal(scaled.numerator // scaled.denominator).scaleb(-digits, Context(prec=2 * digits))
     context = Context(prec=digits)
@@ -130,7 +140,7 @@ def weight_table(epsilon: float, steps: int, stride: int) -> NarrowTable | WideT
 
     Between two points at most `stride` apart they differ by at most exp((epsilon - BIAS) / 2).
     """
-    exponent = (Fraction(epsilon) - BIAS) / 2
+    exponent = promised(epsilon) / 2
     octaves = math.ceil(exponent * steps / stride / Fraction(math.log(2)))
     if octaves > MOST_OCTAVES:
         raise InvalidArgument(
