@@ -218,6 +218,8 @@ def test_the_layers_hold() -> None:
         ("service/state/planted.py", "import service.decisions"),
         ("service/decisions/planted.py", "import service.api"),
         ("service/decisions/planted.py", "import service.simulation"),
+        ("service/decisions/planted.py", "import service.metrics"),
+        ("service/planted.py", "import service.errors  # in no layer"),
     ],
 )
 def test_a_breached_layer_is_found(tmp_path: Path, module: str, breach: str) -> None:
@@ -226,5 +228,4 @@ def test_a_breached_layer_is_found(tmp_path: Path, module: str, breach: str) -> 
     (tmp_path / module).write_text(f'"""Planted."""\n\n{breach}\n')
     answer = _lint_imports(tmp_path)
     assert answer.returncode != 0
-    assert "service." in answer.stdout
     assert "planted" in answer.stdout, answer.stdout
