@@ -42,15 +42,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--traffic", action="store_true", help="use a running server over HTTP")
     there = parser.add_argument_group("where")
     there.add_argument("--url", default=DEFAULT_URL, help="the server (default: %(default)s)")
+    there.add_argument("--key", help="an API key; else DISCREET_API_KEY, else that of --key-file")
     there.add_argument(
-        "--key", help="an API key; else DISCREET_API_KEY, else the demo's own (DATA/demo-key)"
-    )
-    there.add_argument(
-        "--data",
+        "--key-file",
         type=Path,
-        default=Path(".discreet"),
-        metavar="DIR",
-        help="the demo's data directory, for its key (default: %(default)s)",
+        default=Path(".discreet", "demo-key"),
+        metavar="FILE",
+        help="where the demo keeps its key (default: %(default)s)",
     )
     there.add_argument("--recommender", default="films", help="(default: %(default)s)")
     there.add_argument(
@@ -109,12 +107,12 @@ def _key(args: argparse.Namespace, environment: Mapping[str, str]) -> str:
     given: str | None = args.key or environment.get("DISCREET_API_KEY")
     if given:
         return given
-    path: Path = args.data / "demo-key"
+    path: Path = args.key_file
     try:
         return path.read_text(encoding="utf-8").strip()
     except OSError as error:
         raise InvalidArgument(
-            "key", f"give --key or set DISCREET_API_KEY; there is no demo key at {path}"
+            "key", f"give --key or set DISCREET_API_KEY; {path} cannot be read"
         ) from error
 
 

@@ -1,0 +1,306 @@
+"""The live page in a real browser, against a really running demo."""
+
+import asyncio
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from service.simulation.traffic import Traffic, drive
+from tests.browser.conftest import Watched
+from tests.demo_server import Demo, demo_server
+
+FIGURES = ("reward", "regret", "epsilon", "cells", "degraded", "traffic")
+
+
+def declare(demo: Demo, name: str, *, budget: float = 4.0, dimensions: int = 2) -> None:
+    body = {
+        "algorithm": "p-dap",
+        "items": ["first", "second", "third"],
+        "context": {"dimensions": dimensions},
+        "partition": {"base": 20.0},
+        "privacy": {"epsilon": 2.0, "budget": {"epsilon": budget}},
+    }
+    demo.call("PUT", f"/recommenders/{name}", body)
+
+
+def open_page(tab: Watched, demo: Demo, recommender: str = "") -> Page:
+    tab.page.goto(f"{demo.url}/#key={demo.key}")
+    expect(tab.page.locator("#health")).to_have_text("up")
+    if recommender:
+        tab.page.locator("#recommender").select_option(recommender)
+        expect(tab.page.locator("#recommender")).to_have_value(recommender)
+    return tab.page
+
+
+def send(demo: Demo, recommender: str, **changes: Any) -> None:
+    plan = {"rate": 100.0, "seconds": 3.0, "clients": 60, "seed": 3, "name": recommender}
+    traffic = Traffic(url=demo.url, key=demo.key, recommender=recommender, **{**plan, **changes})
+    # The browser's driver owns this thread's event loop, so traffic gets a thread of its own.
+    tally = _in_a_thread(lambda: asyncio.run(drive(traffic)))
+    assert not tally.faults
+
+
+def _in_a_thread(work: Any) -> Any:
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
+
+
+def shown(page: Page, figure: str) -> Any:
+    return page.locator(f"#{figure} .now")
+
+
+def test_the_figures_are_those_of_metrics(tab: Watched, demo: Demo) -> None:
+    declare(demo, "shown")
+    page = open_page(tab, demo, "shown")
+    expect(page.locator("#cells .chart")).to_have_attribute("aria-label", _says("cells: 0 now"))
+    send(demo, "shown")
+    counted = demo.samples("shown")
+    answers = counted["discreet_recommendations_total", "personalised"]
+    degraded = counted["discreet_recommendations_total", "degraded"]
+    heard = counted["discreet_feedback_total", "counted"]
+    assert min(answers, degraded, heard) > 0
+    # The page's window is longer than the traffic was, so for a while it holds all of it.
+    reward = counted["discreet_reward_total", ""] / heard
+    regret = counted["discreet_estimated_regret_total", ""] / (answers + degraded)
+    expect(shown(page, "epsilon")).to_have_text(f"ε {_amount(2.0 * answers)}")
+    expect(shown(page, "reward")).to_have_text(f"{reward:.2f}")
+    expect(shown(page, "regret")).to_have_text(f"{regret:.2f}")
+    expect(shown(page, "degraded")).to_have_text(_percent(degraded / (answers + degraded)))
+    # Surveys may find another cell between the scrape above and now, so both are read again.
+    for _ in range(20):
+        cells, splits = (_gauge(demo, "shown", name) for name in ("cells", "splits"))
+        text = shown(page, "cells").inner_text()
+        if [int(word) for word in text.split() if word.isdigit()] == [cells, splits]:
+            break
+        page.wait_for_timeout(500)
+    else:
+        pytest.fail(f"{text!r} is not {cells} cells and {splits} splits")
+    assert splits >= 1
+
+
+def _gauge(demo: Demo, recommender: str, name: str) -> int:
+    return int(demo.samples(recommender)[f"discreet_{name}", ""])
+
+
+def _amount(value: float) -> str:
+    if value < 100:
+        return f"{value:,.1f}".removesuffix(".0")
+    return f"{value:,.0f}" if value < 10_000 else f"{value / 1000:.1f}".removesuffix(".0") + "k"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.1f} %" if 0 < share < 0.0995 else f"{share * 100:.0f} %"
+
+
+def _says(part: str) -> Any:
+    return re.compile(re.escape(part))
+
+
+def test_charts_are_drawn_and_described_in_words(tab: Watched, demo: Demo) -> None:
+    declare(demo, "drawn")
+    page = open_page(tab, demo, "drawn")
+    send(demo, "drawn")
+    for figure in FIGURES:
+        line = page.locator(f"#{figure} .chart .line").first
+        page.wait_for_function(
+            "id => document.querySelector(`#${id} .line`)?.getAttribute('d').split('L').length > 3",
+            arg=figure,
+        )
+        assert line.bounding_box() is not None
+        chart = page.locator(f"#{figure} .chart")
+        label = chart.get_attribute("aria-label")
+        assert chart.get_attribute("role") == "img"
+        assert label is not None
+        assert "now, between" in label
+        title = page.locator(f"#{figure} h2").inner_text()
+        assert label.startswith(title)
+    # Pointing at the left of a chart shows an older value, leaving it the newest.
+    page.locator("#traffic .chart").hover(position={"x": 60, "y": 60})
+    expect(page.locator("#traffic figcaption p")).to_have_text(_says("s ago"))
+    page.mouse.move(5, 5)
+    expect(page.locator("#traffic figcaption p")).to_have_text(_says("last 10 s"))
+
+
+def test_the_same_figures_as_a_table(tab: Watched, demo: Demo) -> None:
+    declare(demo, "tabled")
+    page = open_page(tab, demo, "tabled")
+    send(demo, "tabled", seconds=1.0)
+    page.get_by_text("The same figures as a table").click()
+    expect(page.locator("#table th")).to_have_count(10)
+    first = page.locator("#table tr").nth(1).locator("td")
+    expect(first.first).to_have_text("0 s ago")
+    spent = 2.0 * demo.samples("tabled")["discreet_recommendations_total", "personalised"]
+    expect(first.nth(3)).to_have_text(_amount(spent))
+
+
+def test_trying_it(tab: Watched, demo: Demo) -> None:
+    declare(demo, "tried")
+    page = open_page(tab, demo, "tried")
+    page.locator("#context-0").fill("0.8")
+    expect(page.locator("#sliders output").first).to_have_text("0.80")
+    page.locator("#ask").click()
+    expect(page.locator("#answer .item")).to_have_text(_any("first", "second", "third"))
+    expect(page.locator("#answer .tag")).to_have_text("personalised")
+    expect(page.locator("#answer")).to_contain_text("ε 2 of 4 left")
+    page.locator("#like").click()
+    expect(page.locator("#thanks")).to_have_text("Counted, thank you.")
+    expect(page.locator("#like")).to_be_disabled()
+    counted = demo.samples("tried")
+    assert counted["discreet_feedback_total", "counted"] == 1
+    assert counted["discreet_reward_total", ""] == 1.0
+    page.locator("#ask").click()
+    expect(page.locator("#answer")).to_contain_text("ε 0 of 4 left")
+    page.locator("#dislike").click()
+    expect(page.locator("#thanks")).to_have_text("Counted, thank you.")
+    page.locator("#ask").click()
+    expect(page.locator("#answer .tag")).to_have_text("not personalised")
+    expect(page.locator("#answer")).to_contain_text("used up")
+    # Someone else has a budget of their own.
+    page.locator("#someone").click()
+    page.locator("#ask").click()
+    expect(page.locator("#answer .tag")).to_have_text("personalised")
+    counted = demo.samples("tried")
+    assert counted["discreet_recommendations_total", "personalised"] == 3
+    assert counted["discreet_recommendations_total", "degraded"] == 1
+    assert counted["discreet_feedback_total", "counted"] == 2
+    assert counted["discreet_reward_total", ""] == 1.0
+
+
+def test_asking_as_twenty_strangers(tab: Watched, demo: Demo) -> None:
+    declare(demo, "strangers")
+    page = open_page(tab, demo, "strangers")
+    page.locator("#ask-many").click()
+    expect(page.locator("#crowd")).to_be_visible()
+    counts = page.locator("#crowd-list li span:last-child").all_inner_texts()
+    assert sum(map(int, counts)) == 20
+    spent = demo.samples("strangers")["discreet_recommendations_total", "personalised"]
+    assert spent == 20
+
+
+def test_the_square_and_the_sliders_agree(tab: Watched, demo: Demo) -> None:
+    declare(demo, "square")
+    page = open_page(tab, demo, "square")
+    box = page.locator("#pad").bounding_box()
+    assert box is not None
+    page.locator("#pad").click(position={"x": box["width"] * 0.9, "y": box["height"] * 0.2})
+    first, second = (float(page.locator(f"#context-{i}").input_value()) for i in (0, 1))
+    assert first == pytest.approx(0.9, abs=0.02)
+    assert second == pytest.approx(0.8, abs=0.02)
+
+
+def test_other_dimensions(tab: Watched, demo: Demo) -> None:
+    declare(demo, "many", dimensions=7)
+    page = open_page(tab, demo, "many")
+    expect(page.locator("#sliders input")).to_have_count(4)
+    expect(page.locator("#sliders")).to_contain_text("and 3 more at 0.5")
+    expect(page.locator("#pad")).to_be_hidden()
+    page.locator("#ask").click()
+    expect(page.locator("#answer .tag")).to_have_text("personalised")
+
+
+def test_a_wrong_key_is_said_and_can_be_mended(tab: Watched, demo: Demo) -> None:
+    tab.expected = ("401",)
+    tab.page.goto(f"{demo.url}/#key=wrong")
+    message = tab.page.get_by_role("alert")
+    expect(message).to_contain_text("does not know this key")
+    expect(tab.page.locator("#figures")).to_be_hidden()
+    tab.page.get_by_label("API key").fill(demo.key)
+    tab.page.keyboard.press("Enter")
+    expect(tab.page.locator("#health")).to_have_text("up")
+    expect(message).to_be_hidden()
+    expect(tab.page.locator("#figures")).to_be_visible()
+
+
+def test_the_key_stays_in_the_tab(tab: Watched, demo: Demo) -> None:
+    page = open_page(tab, demo)
+    assert demo.key not in page.url
+    page.reload()
+    expect(page.locator("#health")).to_have_text("up")
+    assert page.evaluate("Object.keys(localStorage).length + document.cookie.length") == 0
+    page.get_by_text("Forget the key").click()
+    expect(page.get_by_label("API key")).to_be_focused()
+    page.reload()
+    expect(page.get_by_label("API key")).to_be_visible()
+    expect(page.locator("#figures")).to_be_hidden()
+
+
+def test_keyboard_alone(tab: Watched, demo: Demo) -> None:
+    page = open_page(tab, demo, "films")
+    page.keyboard.press("Tab")
+    page.locator("#context-0").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#sliders output").first).to_have_text("0.26")
+    for _ in range(3):  # the second slider, "Be someone else", "Recommend"
+        page.keyboard.press("Tab")
+    expect(page.locator("#ask")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#answer .item")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_readable_on_a_phone_by_day_and_by_night(browser: Browser, demo: Demo, scheme: str) -> None:
+    context = browser.new_context(
+        viewport={"width": 360, "height": 740},
+        color_scheme=scheme,  # type: ignore[arg-type]
+    )
+    page = context.new_page()
+    page.goto(f"{demo.url}/#key={demo.key}")
+    expect(page.locator("#health")).to_have_text("up")
+    page.locator("#ask-many").click()
+    expect(page.locator("#crowd")).to_be_visible()
+    overflow = "document.documentElement.scrollWidth - innerWidth"
+    assert page.evaluate(overflow) <= 0
+    for front, back, least in (
+        ("--ink", "--card", 7.0),
+        ("--quiet", "--card", 4.5),
+        ("--quiet", "--paper", 4.5),
+        ("--first", "--card", 4.5),
+        ("--second", "--card", 3.0),
+        ("--bad", "--bad-wash", 4.5),
+        ("--good", "--paper", 4.5),
+        ("--on-first", "--first", 4.5),
+    ):
+        assert _contrast(_colour(page, front), _colour(page, back)) >= least, (front, back)
+    context.close()
+
+
+def _colour(page: Page, name: str) -> str:
+    style = "getComputedStyle(document.documentElement)"
+    return str(page.evaluate(f"name => {style}.getPropertyValue(name).trim()", name))
+
+
+def _contrast(one: str, other: str) -> float:
+    """Return the contrast ratio of two #rrggbb colours as WCAG defines it."""
+
+    def luminance(colour: str) -> float:
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_a_server_that_goes_away_and_comes_back(browser: Browser, tmp_path: Path) -> None:
+    context = browser.new_context()
+    context.set_default_timeout(30_000)
+    page = context.new_page()
+    with demo_server(tmp_path, "--workers", "1") as first:
+        page.goto(f"{first.url}/#key={first.key}")
+        expect(page.locator("#health")).to_have_text("up")
+    expect(page.locator("#health")).to_have_text("not answering", timeout=30_000)
+    expect(page.get_by_role("alert")).to_contain_text("not answering")
+    with demo_server(tmp_path, "--workers", "1", port=first.port) as second:
+        # The demo's data survive, so the page goes on with the key it has.
+        assert second.url == first.url
+        expect(page.locator("#health")).to_have_text("up", timeout=30_000)
+        expect(page.get_by_role("alert")).to_be_hidden()
+    context.close()
+
+
+def _any(*texts: str) -> Any:
+    return re.compile("^(" + "|".join(map(re.escape, texts)) + ")$")
