@@ -1,10 +1,11 @@
-"""What all tests share: the asyncio backend, what a test may need, and no survivors."""
+"""What all tests share: seeded properties, asyncio, what a test may need, no survivors."""
 
 import os
 import tempfile
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.requirements import (  # noqa: F401 - pytest finds hooks and fixtures by name
     REQUIREMENTS,
@@ -14,6 +15,16 @@ from tests.requirements import (  # noqa: F401 - pytest finds hooks and fixtures
     pytest_terminal_summary,
 )
 from tests.survivors import wait_for_none
+
+# Property tests draw the same examples everywhere, and a slow machine is no counterexample.
+settings.register_profile(
+    "discreet",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("discreet")
 
 
 @pytest.fixture(scope="session")
