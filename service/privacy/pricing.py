@@ -5,6 +5,7 @@
 | `ExponentialChoice`   | epsilon             | epsilon**2 / 8             | 1   |
 | `RandomisedResponse`  | epsilon             | epsilon**2 / 2             | 2   |
 | `PermuteAndFlip`      | epsilon             | epsilon**2 / 2             | 2   |
+| `TruncatedChoice`     | epsilon             | epsilon**2 / 2             | 2   |
 | `PureRelease`         | epsilon             | epsilon**2 / 2             | 2   |
 | `LaplaceRelease`      | sensitivity / scale | epsilon**2 / 2             | 2   |
 | `GaussianRelease`     | at `release_delta`  | (sensitivity/scale)**2 / 2 | 3   |
@@ -31,7 +32,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 from service.errors import UnknownEvent
 from service.privacy import events
@@ -64,9 +65,12 @@ def _price_exponential(event: events.ExponentialChoice, _: float | None) -> Cost
     return Cost(epsilon, Fraction(0), epsilon**2 / 8)
 
 
-def _price_pure(
-    event: events.RandomisedResponse | events.PermuteAndFlip | events.PureRelease, _: float | None
-) -> Cost:
+class _EpsilonDP(Protocol):
+    @property
+    def epsilon(self) -> float: ...
+
+
+def _price_pure(event: _EpsilonDP, _: float | None) -> Cost:
     return _pure(decimal(event.epsilon))
 
 
@@ -102,6 +106,7 @@ _PRICES: dict[type[events.PrivacyEvent], Callable[[Any, float | None], Cost]] = 
     events.RandomisedResponse: _price_pure,
     events.PermuteAndFlip: _price_pure,
     events.PureRelease: _price_pure,
+    events.TruncatedChoice: _price_pure,
     events.LaplaceRelease: _price_laplace,
     events.GaussianRelease: _price_gaussian,
     events.Repeated: _price_repeated,
