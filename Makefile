@@ -4,6 +4,8 @@
 PORT ?= 8000
 DATA ?= .discreet
 BIN := .venv/bin
+LINT := set -x; $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && \
+	$(BIN)/lint-imports --no-logo
 # An interpreter given here, PYTHON=python3.12, makes the environment; see .ci/environment.
 export PYTHON
 
@@ -24,16 +26,12 @@ traffic: ## send made-up visitors to the running demo: make traffic [ARGS="--rat
 test: environment ## lint, then all tests; says at the end what could not be tested here
 	@packages=$$($(BIN)/python -m tests.requirements) && \
 		{ [ -z "$$packages" ] || .ci/apt $$packages || true; }
-	@lint=passed; $(MAKE) --no-print-directory lint || lint=failed; \
-		echo "$(BIN)/python -m pytest --durations=15 $(ARGS)"; \
+	@lint=passed; { $(LINT); } || lint=failed; \
 		$(BIN)/python -m pytest --durations=15 $(ARGS) || exit 1; \
 		[ $$lint = passed ] || { echo "The tests passed, but lint failed: see above." >&2; exit 1; }
 
 lint: environment ## ruff, mypy and the layers
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo
+	@$(LINT)
 
 format: environment ## rewrite what ruff can mend
 	$(BIN)/ruff check --fix .
