@@ -1,8 +1,9 @@
 """What every store refuses before it touches anything: one set of rules, so that all agree.
 
 A store that silently accepted a negative charge would refund; one that accepted an empty digest
-would pool strangers' ledgers. Both are programming errors of the caller, and both raise
-`InvalidArgument` at the call, not when it is awaited.
+would pool strangers' ledgers; one that accepted numpy's integers or booleans would not write them
+as numbers. All are programming errors of the caller, and raise `InvalidArgument` at the call, not
+when it is awaited.
 """
 
 from collections.abc import Sequence
@@ -25,21 +26,21 @@ INT64 = range(-(2**63), 2**63)
 
 def digest(argument: str, value: bytes) -> bytes:
     """Return `value` if it can name something in a store."""
-    if not isinstance(value, bytes) or not 1 <= len(value) <= MOST_DIGEST:
+    if type(value) is not bytes or not 1 <= len(value) <= MOST_DIGEST:
         raise InvalidArgument(argument, f"must be 1 to {MOST_DIGEST} bytes")
     return value
 
 
 def document(argument: str, value: bytes) -> bytes:
     """Return `value` if it is of a size that a store reads whole."""
-    if not isinstance(value, bytes) or not 1 <= len(value) <= MOST_DOCUMENT:
+    if type(value) is not bytes or not 1 <= len(value) <= MOST_DOCUMENT:
         raise InvalidArgument(argument, f"must be 1 to {MOST_DOCUMENT} bytes")
     return value
 
 
 def name(value: str) -> str:
     """Return a document's or secret's name if it can be one."""
-    if not isinstance(value, str) or not 1 <= len(value) <= MOST_NAME:
+    if type(value) is not str or not 1 <= len(value) <= MOST_NAME:
         raise InvalidArgument("name", f"must be 1 to {MOST_NAME} characters")
     try:
         value.encode()
@@ -50,46 +51,46 @@ def name(value: str) -> str:
 
 def ttl(argument: str, value: int) -> int:
     """Return a time to live in whole seconds, at least one."""
-    if not isinstance(value, int) or not 1 <= value <= LONGEST_TTL:
+    if type(value) is not int or not 1 <= value <= LONGEST_TTL:
         raise InvalidArgument(argument, f"must be 1 to {LONGEST_TTL} whole seconds")
     return value
 
 
 def level(value: int) -> int:
     """Return a cell's depth in the partition."""
-    if not isinstance(value, int) or not 0 <= value < 2**31:
+    if type(value) is not int or not 0 <= value < 2**31:
         raise InvalidArgument("level", "must be a whole number, at least 0 and below 2**31")
     return value
 
 
 def most(value: int) -> int:
     """Return the size of a sample."""
-    if not isinstance(value, int) or not 1 <= value < 2**31:
+    if type(value) is not int or not 1 <= value < 2**31:
         raise InvalidArgument("most", "must be a whole number, at least 1 and below 2**31")
     return value
 
 
 def reward(value: int) -> int:
     """Return a fixed-point reward."""
-    if not isinstance(value, int) or value not in INT64:
+    if type(value) is not int or value not in INT64:
         raise InvalidArgument("reward", "must be a signed 64-bit integer")
     return value
 
 
 def amounts(argument: str, value: Charge | Limit) -> tuple[int, int, int]:
     """Return the three columns, none negative (no refunds) and none above `UNLIMITED`."""
-    columns = (value.nano_epsilon, value.nano_rho, value.pico_delta)
-    for column in columns:
-        if not isinstance(column, int) or not 0 <= column <= UNLIMITED:
-            raise InvalidArgument(argument, "every column must be an integer in [0, 2**53)")
-    return columns
+    epsilon, rho, delta = value.nano_epsilon, value.nano_rho, value.pico_delta
+    whole = type(epsilon) is int and type(rho) is int and type(delta) is int
+    if not whole or min(epsilon, rho, delta) < 0 or max(epsilon, rho, delta) > UNLIMITED:
+        raise InvalidArgument(argument, "every column must be an integer in [0, 2**53)")
+    return epsilon, rho, delta
 
 
 def increments(value: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
     """Return increments whose fields exist in a vector and whose amounts fit one."""
     for field, amount in value:
-        if not 0 <= field < MOST_FIELDS:
-            raise InvalidArgument("increments", f"fields must lie in [0, {MOST_FIELDS})")
-        if amount not in INT64:
+        if type(field) is not int or not 0 <= field < MOST_FIELDS:
+            raise InvalidArgument("increments", f"fields must be integers in [0, {MOST_FIELDS})")
+        if type(amount) is not int or amount not in INT64:
             raise InvalidArgument("increments", "amounts must be signed 64-bit integers")
     return value

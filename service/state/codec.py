@@ -87,6 +87,6 @@ def unpack_charge(stored: bytes | None) -> Charge:
     if len(stored) != LEDGER_BYTES:
         raise ValueError("a ledger of the wrong length")
     columns = _COLUMNS.unpack(stored)
-    if not all(0 <= column <= UNLIMITED for column in columns):
+    if min(columns) < 0 or max(columns) > UNLIMITED:
         raise ValueError("a ledger outside its range")
     return Charge(*columns)

@@ -9,12 +9,12 @@ A script may touch the keys of one hash tag only, so that everything runs unchan
     documents, epoch,     {config}      small, read whole
     secrets
 
-Digests inside a tag are base64url, because a raw byte could be the brace that ends the tag. After
+Digests inside a tag are base64, because a raw byte could be the brace that ends the tag. After
 the tag nothing is parsed, so a claim follows as it is: claims are the most numerous keys.
 """
 
 import re
-from base64 import urlsafe_b64encode
+from binascii import b2a_base64
 
 from service.errors import InvalidArgument
 
@@ -66,4 +66,4 @@ class Keys:
 
 def encoded(digest: bytes) -> bytes:
     """Return a digest in letters that cannot end a hash tag, without padding."""
-    return urlsafe_b64encode(digest).rstrip(b"=")
+    return b2a_base64(digest, newline=False).rstrip(b"=")

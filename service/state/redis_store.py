@@ -88,6 +88,8 @@ class RedisStore:
 
     def read(self, *, addresses: Sequence[bytes]) -> Awaitable[Sequence[Vector]]:
         cells = [self._keys.cell(checks.digest("addresses", each)) for each in addresses]
+        if len(cells) == 1:
+            return self._send(packed(b"GET", cells[0]), cells[0], replies.vectors)
         return self._send_all([(packed(b"GET", cell), cell) for cell in cells], replies.vector)
 
     def learn(

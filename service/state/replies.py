@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from service.errors import StateOverflow, UnknownDecision
 from service.state.codec import LEDGER_BYTES, unpack_charge, unpack_vector
-from service.state.stores import Account, Claim, Event, Learned, Registry
+from service.state.stores import Account, Claim, Event, Learned, Registry, Vector
 
 _CLAIMS = {1: Claim.COUNTED, 2: Claim.DUPLICATE, 3: Claim.CONFLICT}
 
@@ -72,6 +72,11 @@ def registry(reply: tuple[bytes | None, Sequence[bytes]]) -> Registry:
     return Registry(
         epoch=count(epoch), documents={name.decode(): document for name, document in documents}
     )
+
+
+def vectors(reply: bytes | None) -> list[Vector]:
+    """Read the only vector that was asked for."""
+    return [unpack_vector(reply)]
 
 
 vector = unpack_vector
