@@ -18,7 +18,7 @@ from rich.table import Table
 
 from service.errors import InvalidArgument
 from service.simulation.tally import Tally
-from service.simulation.traffic import Traffic, drive
+from service.simulation.traffic import DEMO_WORLD, Traffic, drive
 
 EXAMPLES = """\
 examples:
@@ -62,7 +62,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--seed", type=int, help="the same people again, budgets and all (default: new ones)"
     )
     who.add_argument(
-        "--world", type=int, default=0, help="what people like; another number, other tastes"
+        "--world",
+        type=int,
+        default=DEMO_WORLD,
+        help="what people like; another number, other tastes (%(default)d)",
     )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 

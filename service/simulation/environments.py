@@ -79,7 +79,7 @@ class BumpRewards:
     items: tuple[str, ...]
     dimensions: int
     seed: int
-    width: float = 0.2
+    width: float = 0.15
     floor: float = 0.05
     low_height: float = 0.45
     high_height: float = 0.9

@@ -24,6 +24,10 @@ from service.simulation.tally import Tally
 
 CLUSTERS = 4
 SPREAD = 0.06
+DEMO_WORLD = 124
+"""A world in which each of the four kinds of people has a favourite of its own among the demo's
+films, so that learning is plain to see. Most worlds are harder."""
+
 PATIENCE_SECONDS = 5.0
 """How long nothing at all may succeed before the server is called gone."""
 
@@ -42,7 +46,7 @@ class Traffic:
     seconds: float = 60.0
     clients: int = 3_000
     seed: int = 0
-    world: int = 0
+    world: int = DEMO_WORLD
     name: str = "visitor"
     connections: int = 32
     allow_remote: bool = False

@@ -1,0 +1,122 @@
+"""`discreet simulate --traffic` as people type it."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.demo_server import DISCREET, Demo, demo, free_port  # noqa: F401 - a fixture
+
+
+def simulate(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if k != "DISCREET_API_KEY"}
+    return subprocess.run(
+        [DISCREET, "simulate", "--traffic", *arguments],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+
+
+def key_file(demo: Demo) -> str:  # noqa: F811
+    return str(demo.data / "demo-key")
+
+
+def test_the_figures_as_json(demo: Demo, tmp_path: Path) -> None:  # noqa: F811
+    done = simulate(
+        *("--url", demo.url, "--key-file", key_file(demo)),
+        *("--seconds", "1", "--rate", "50", "--json"),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["recommender"] == "films"
+    assert report["overall"]["answers"] == 50
+    assert report["feedback"] == 50
+    assert 0 < report["overall"]["true_regret"] < 1
+    assert report["faults"] == {}
+    assert report["interrupted"] is False
+    assert done.stderr == ""
+
+
+def test_a_summary_for_people(demo: Demo, tmp_path: Path) -> None:  # noqa: F811
+    done = simulate(
+        "--url", demo.url, "--key", demo.key, "--seconds", "0.5", "--rate", "40", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "mean reward" in done.stdout
+    assert "true regret" in done.stdout
+    assert "20 recommendations and 20 feedbacks" in " ".join(done.stdout.split())
+    assert demo.key not in done.stdout + done.stderr
+
+
+def test_the_key_may_come_from_the_environment(demo: Demo, tmp_path: Path) -> None:  # noqa: F811
+    done = subprocess.run(
+        [DISCREET, "simulate", "--traffic", "--url", demo.url, "--seconds", "0.2", "--json"],
+        cwd=tmp_path,
+        env={**os.environ, "DISCREET_API_KEY": demo.key},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_interrupted_it_still_reports(demo: Demo, tmp_path: Path) -> None:  # noqa: F811
+    process = subprocess.Popen(
+        [
+            *(DISCREET, "simulate", "--traffic", "--url", demo.url, "--key", demo.key),
+            *("--seconds", "600", "--rate", "50", "--json"),
+        ],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    before = demo.samples("films")["discreet_feedback_total", "counted"]
+    for _ in range(300):
+        if demo.samples("films")["discreet_feedback_total", "counted"] > before + 10:
+            break
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    report = json.loads(out)
+    assert report["interrupted"] is True
+    assert report["feedback"] == report["overall"]["answers"] > 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--key", "k", "--url", "http://192.0.2.1"], "--allow-remote"),
+        (["--key", "k", "--rate", "0"], "rate: must lie between"),
+        (["--key", "k", "--url", "nowhere"], "url: must look like"),
+        ([], "DISCREET_API_KEY"),
+    ],
+)
+def test_bad_input_is_one_line_that_names_it(
+    arguments: list[str], named: str, tmp_path: Path
+) -> None:
+    done = simulate(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert named in done.stderr
+
+
+def test_nobody_there(tmp_path: Path) -> None:
+    done = simulate("--key", "k", "--url", f"http://127.0.0.1:{free_port()}", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "no server answers" in done.stderr
+    assert "make run" in done.stderr
+
+
+def test_what_to_simulate_must_be_said() -> None:
+    done = subprocess.run([DISCREET, "simulate"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "--traffic" in done.stderr
