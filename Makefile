@@ -26,7 +26,7 @@ traffic: ## send made-up visitors to the running demo: make traffic [ARGS="--rat
 test: environment ## lint, then all tests; says at the end what could not be tested here
 	@packages=$$($(BIN)/python -m tests.requirements) && \
 		{ [ -z "$$packages" ] || .ci/apt $$packages || true; }
-	@lint=passed; { $(LINT); } || lint=failed; \
+	@lint=passed; ( $(LINT) ) || lint=failed; \
 		$(BIN)/python -m pytest --durations=15 $(ARGS) || exit 1; \
 		[ $$lint = passed ] || { echo "The tests passed, but lint failed: see above." >&2; exit 1; }
 
