@@ -1,0 +1,38 @@
+"""What is kept about one client: shown (scope serve) and erased (scope admin)."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+
+from service.api import schemas
+from service.api.direct import amount
+from service.api.routing import ScopedRoute, described, live
+from service.decisions.clients import budget_of, erase_client
+
+router = APIRouter(route_class=ScopedRoute, tags=["clients"])
+
+Client = Annotated[str, Path(min_length=1, max_length=200)]
+
+
+@router.get(
+    "/clients/{client:path}/budget",
+    response_model=schemas.BudgetAnswer,
+    **described("serve", 404, 422),
+)
+async def show_budget(
+    request: Request,
+    client: Client,
+    recommender: Annotated[str, Query(min_length=1, max_length=200)],
+) -> Any:
+    """Show how a client stands with a recommender; an unknown client has spent nothing."""
+    report = await budget_of(live(request)["runtime"], recommender=recommender, client=client)
+    return {"spent": amount(report.spent), "remaining": amount(report.remaining)}
+
+
+@router.delete(
+    "/clients/{client:path}", response_model=schemas.ErasedAnswer, **described("admin", 422)
+)
+async def erase(request: Request, client: Client) -> Any:
+    """Erase what is stored about a client. The ledger stays, under a keyed digest."""
+    erased = await erase_client(live(request)["runtime"], client=client)
+    return {"events": erased.events}

@@ -1,0 +1,185 @@
+"""The outermost layer: every request is timed, logged and answered here, and no error escapes.
+
+Direct routes are found by one lookup and never enter FastAPI; everything else does.
+"""
+
+import logging
+import os
+from time import perf_counter
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from service.api.bodies import Disconnected, read_body
+from service.api.problems import (
+    CONTENT_TYPE,
+    INTERNAL,
+    NOT_ALLOWED_METHOD,
+    NOT_FOUND,
+    Kind,
+    Problem,
+    Refused,
+    invalid,
+    problem_of,
+)
+from service.api.routing import DirectRoute
+from service.api.security import authorise
+from service.errors import DiscreetError
+from service.logs import RequestLog
+
+log = logging.getLogger(__name__)
+
+_JSON = (b"content-type", b"application/json")
+_PROBLEM = (b"content-type", CONTENT_TYPE.encode())
+_HUNG_UP = 499
+"""What the log calls a request whose caller hung up; nobody is sent this status."""
+
+
+class Gateway(FastAPI):
+    """The application. `declare` and `mount` functions add its routes; then call `seal`."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            redirect_slashes=False,
+            exception_handlers={
+                DiscreetError: _show,
+                Refused: _show,
+                ValidationError: _show,
+                RequestValidationError: _show_invalid,
+                HTTPException: _show_http,
+                Exception: _show,
+            },
+            **options,
+        )
+        self._direct: dict[str, DirectRoute] = {}
+        self._requests = RequestLog()
+
+    def seal(self) -> None:
+        """Learn which routes are direct; called once, when all have been declared."""
+        self._direct = {
+            route.path: route for route in self.router.routes if isinstance(route, DirectRoute)
+        }
+        self._requests = RequestLog()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await super().__call__(scope, receive, send)
+            return
+        began = perf_counter()
+        request_id = os.urandom(8).hex()
+        metrics = scope["state"]["metrics"]
+        metrics.began()
+        direct = self._direct.get(scope["path"])
+        status = _HUNG_UP
+        template = "(none)"
+        try:
+            if direct is not None and scope["method"] == "POST":
+                template = direct.path
+                status = await _answer(direct, scope, receive, send, request_id)
+            else:
+                status = await self._pass_on(scope, receive, send, request_id)
+                template = str(getattr(scope.get("route"), "path", template))
+        finally:
+            seconds = perf_counter() - began
+            method = scope["method"]
+            metrics.answered(method=method, route=template, status=status, seconds=seconds)
+            self._requests.write(
+                method=method,
+                route=template,
+                status=status,
+                seconds=seconds,
+                request_id=request_id,
+            )
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> int:
+        """Let FastAPI answer; return the status that it sent."""
+        status = _HUNG_UP
+        scope["state"]["request_id"] = request_id
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [
+                    *message.get("headers", ()),
+                    (b"x-request-id", request_id.encode()),
+                ]
+            await send(message)
+
+        try:
+            await super().__call__(scope, receive, watched)
+        except Disconnected:
+            pass
+        except Exception:
+            # Starlette has sent our 500 by now, and hands the exception on to be logged.
+            log.exception("a request failed", extra={"request_id": request_id})
+        return status
+
+
+async def _answer(
+    route: DirectRoute, scope: Scope, receive: Receive, send: Send, request_id: str
+) -> int:
+    """Answer a direct route; return the status that was sent."""
+    state, headers = scope["state"], scope["headers"]
+    runtime = state["runtime"]
+    try:
+        await authorise(runtime, headers, route.scope)
+        body = await read_body(receive, headers, state["most_body_bytes"])
+        content = await route.answer(runtime, body)
+        status = 200
+        out = [_JSON]
+    except Disconnected:
+        return _HUNG_UP
+    except Exception as error:
+        problem = problem_of(error)
+        if problem.status == INTERNAL.status:
+            log.exception("a request failed", extra={"request_id": request_id})
+        status = problem.status
+        content = problem.body(request_id=request_id)
+        out = [_PROBLEM, *_encoded(problem)]
+    out.append((b"content-length", str(len(content)).encode()))
+    out.append((b"x-request-id", request_id.encode()))
+    await send({"type": "http.response.start", "status": status, "headers": out})
+    await send({"type": "http.response.body", "body": content})
+    return status
+
+
+def _encoded(problem: Problem) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode(), value.encode()) for name, value in problem.headers.items()]
+
+
+def _response(request: Request, problem: Problem) -> Response:
+    return Response(
+        problem.body(request_id=request.scope["state"].get("request_id")),
+        status_code=problem.status,
+        headers=dict(problem.headers),
+        media_type=CONTENT_TYPE,
+    )
+
+
+async def _show(request: Request, error: Exception) -> Response:
+    return _response(request, problem_of(error))
+
+
+async def _show_invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return _response(request, invalid(error.errors()))
+
+
+async def _show_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    kinds = {
+        404: (NOT_FOUND, "GET /docs shows every address"),
+        405: (NOT_ALLOWED_METHOD, "the Allow header names the methods that it answers"),
+    }
+    kind, detail = kinds.get(
+        error.status_code,
+        (Kind("http", error.status_code, "The request cannot be answered"), "see the status"),
+    )
+    return _response(request, problem_of(Refused(kind, detail, headers=error.headers)))

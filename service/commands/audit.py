@@ -1,0 +1,27 @@
+"""`discreet audit`: check every claim about privacy, and that planted faults are caught."""
+
+import argparse
+
+EXAMPLES = """\
+examples:
+  discreet audit --quick            within a minute
+  discreet audit --json > audit.json
+
+The exit code is 0 only if every claim holds and every planted fault was caught.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EXAMPLES
+    parser.add_argument("--quick", action="store_true", help="fewer samples: within a minute")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the audit; return its exit code."""
+    # Imported here: the audit's own parts are heavy, and --help needs none of them.
+    from service.privacy.audit.command import run as audit
+
+    return audit(quick=args.quick, as_json=args.json)

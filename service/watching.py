@@ -1,0 +1,93 @@
+"""The store, watched: how long each operation took, and which were not answered."""
+
+from collections.abc import Awaitable, Callable, Generator
+from time import perf_counter
+from typing import Any, Protocol, cast
+
+from service.errors import StoreUnavailable
+from service.state.stores import Store
+
+OPERATIONS = (
+    "spend",
+    "balance",
+    "forget_markers",
+    "read",
+    "learn",
+    "index_cell",
+    "cells",
+    "count_cells",
+    "remove_cells",
+    "claim_event",
+    "answer_event",
+    "find_event",
+    "forget_event",
+    "epoch",
+    "registry",
+    "put_document",
+    "remove_document",
+    "secret",
+    "ping",
+)
+
+
+class Watcher(Protocol):
+    """Who is told about each operation."""
+
+    def stored(self, operation: str, seconds: float) -> None:
+        """Note that the store answered."""
+
+    def store_failed(self, operation: str) -> None:
+        """Note that it did not."""
+
+
+class Watched:
+    """An operation's answer, timed from the call to the moment when it is awaited and there."""
+
+    __slots__ = ("_answer", "_began", "_operation", "_watcher")
+
+    def __init__(
+        self, watcher: Watcher, operation: str, began: float, answer: Awaitable[Any]
+    ) -> None:
+        self._watcher = watcher
+        self._operation = operation
+        self._began = began
+        self._answer = answer
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        try:
+            result = yield from self._answer.__await__()
+        except StoreUnavailable:
+            self._watcher.store_failed(self._operation)
+            raise
+        self._watcher.stored(self._operation, perf_counter() - self._began)
+        return result
+
+
+class _WatchedStore:
+    """Passes every operation on, at once, and hands back an answer that is timed."""
+
+    def __init__(self, store: Store, watcher: Watcher) -> None:
+        self._store = store
+        for name in OPERATIONS:
+            setattr(self, name, _watched(watcher, name, getattr(store, name)))
+
+    async def open(self) -> None:
+        await self._store.open()
+
+    async def close(self) -> None:
+        await self._store.close()
+
+
+def _watched(
+    watcher: Watcher, operation: str, call: Callable[..., Awaitable[Any]]
+) -> Callable[..., Awaitable[Any]]:
+    def issue(**arguments: Any) -> Awaitable[Any]:
+        began = perf_counter()
+        return Watched(watcher, operation, began, call(**arguments))
+
+    return issue
+
+
+def watched(store: Store, watcher: Watcher) -> Store:
+    """Return the same store, telling `watcher` about every operation."""
+    return cast(Store, _WatchedStore(store, watcher))
