@@ -1,7 +1,7 @@
 """From one currency of privacy to another, always erring on the side of the protected.
 
 zCDP (Bun and Steinke 2016) is the currency of the ledger, (epsilon, delta) the currency of
-promises. Canonne, Kamath and Steinke (2020, Corollary 13) show that rho-zCDP implies
+promises. Canonne, Kamath and Steinke (2020, Proposition 12) show that rho-zCDP implies
 (epsilon, delta)-DP with, for *every* order alpha > 1,
 
     epsilon = rho*alpha + ln(1 - 1/alpha) - (ln(delta) + ln(alpha)) / (alpha - 1).
@@ -34,6 +34,9 @@ from service.errors import InvalidArgument
 
 _ROUNDING = 2.0**-48
 """Thirty-two units in the last place: several times what any expression here can lose."""
+
+_LEAST = 1e-300
+"""What is too small for a double is still not nothing."""
 
 
 def check_delta(delta: float, *, zero_allowed: bool = False, name: str = "delta") -> None:
@@ -144,7 +147,7 @@ def zcdp_delta(*, rho: float, epsilon: float) -> float:
     x = math.exp((low + high) / 2)
     terms = (x * (1 + x) * rho, x * epsilon, x * math.log1p(1 / x), math.log1p(x))
     exponent = terms[0] - terms[1] - terms[2] - terms[3] + _ROUNDING * sum(terms)
-    return math.exp(min(0.0, exponent)) * (1 + _ROUNDING) if exponent < 0 else 1.0
+    return min(1.0, max(math.exp(min(exponent, 0.0)) * (1 + _ROUNDING), _LEAST))
 
 
 def gaussian_delta(*, multiplier: float, epsilon: float) -> float:
@@ -170,7 +173,7 @@ def gaussian_delta(*, multiplier: float, epsilon: float) -> float:
     first = float(ndtr(a)) if a > 0 else common * float(erfcx(-a / math.sqrt(2)))
     # exp(-a*a/2) feels the rounding of `a`, whose parts may be larger than their difference.
     doubt = 2.0**-50 * (4 + (1 + abs(a)) * (half + shift))
-    return min(1.0, max(0.0, first - second) + (first + second) * doubt)
+    return min(1.0, max(first - second, 0.0) + (first + second) * doubt + _LEAST)
 
 
 def lattice_gap(*, steps: float, coordinates: int) -> float:
