@@ -76,7 +76,13 @@ def create_app(
             await runtime.close()
             metrics.flush()
 
-    app = Gateway(title="Discreet", version=__version__, description=DESCRIPTION, lifespan=lifespan)
+    app = Gateway(
+        title="Discreet",
+        version=__version__,
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        generate_unique_id_function=lambda route: route.name,
+    )
     direct.declare(app)
     for router in (recommenders.router, clients.router, operations.router):
         app.include_router(router)

@@ -177,13 +177,14 @@ class Serving(BaseApplication):  # type: ignore[misc]
         self, settings: Settings, listener: socket.socket, look_after: Callable[[], None]
     ) -> None:
         self._settings = settings
-        self._listener = listener
+        # gunicorn takes the descriptor over, and closes it when it stops.
+        self._descriptor = listener.detach()
         self.look_after = look_after
         super().__init__()
 
     def load_config(self) -> None:
         for name, value in {
-            "bind": f"fd://{self._listener.fileno()}",
+            "bind": f"fd://{self._descriptor}",
             "workers": self._settings.workers,
             "worker_class": Worker,
             "logger_class": ServerLogger,

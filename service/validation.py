@@ -54,9 +54,8 @@ def _message(detail: Mapping[str, Any]) -> str:
     words = _WORDS.get(detail["type"])
     if words is not None:
         return words
-    message = str(detail["msg"])
-    message = message.removeprefix("Value error, ")
-    for ours, theirs in (("must be", "Input should be"), ("must", "String should")):
-        if message.startswith(theirs):
-            return ours + message[len(theirs) :]
+    message = str(detail["msg"]).removeprefix("Value error, ").partition(" after validation")[0]
+    for subject in ("Input", "String", "List", "Tuple", "Dictionary"):
+        if message.startswith(f"{subject} should "):
+            return "must " + message[len(subject) + 8 :]
     return message

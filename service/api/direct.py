@@ -188,37 +188,38 @@ def _declared(answer: Answering) -> Callable[[Callable[..., Any]], Callable[...,
 
 
 @_declared(answer_recommend)
-async def _recommend(body: schemas.RecommendRequest) -> Any:
+async def _recommend_one(body: schemas.RecommendRequest) -> Any:
     """Choose what a client should see. Charged to the client's budget before it is answered."""
 
 
 @_declared(answer_feedback)
-async def _give_feedback(body: schemas.FeedbackRequest) -> Any:
+async def _feedback_one(body: schemas.FeedbackRequest) -> Any:
     """Say how a recommendation was received. Repeating it is harmless; contradicting it is 409."""
 
 
 @_declared(answer_recommend_batch)
-async def _recommend_batch(body: schemas.RecommendBatch) -> Any:
+async def _recommend_many(body: schemas.RecommendBatch) -> Any:
     """Answer up to 1,000 questions; each has its own status."""
 
 
 @_declared(answer_feedback_batch)
-async def _feedback_batch(body: schemas.FeedbackBatch) -> Any:
+async def _feedback_many(body: schemas.FeedbackBatch) -> Any:
     """Take up to 1,000 pieces of feedback; each has its own status."""
 
 
 def declare(app: FastAPI) -> None:
     """Add the request path's routes."""
     for path, endpoint, model, statuses in (
-        ("/recommend", _recommend, schemas.RecommendAnswer, (400, 404, 409, 413, 422)),
-        ("/feedback", _give_feedback, schemas.FeedbackAnswer, (400, 404, 409, 410, 413, 422)),
-        ("/recommend/batch", _recommend_batch, schemas.RecommendBatchAnswer, (400, 413, 422)),
-        ("/feedback/batch", _feedback_batch, schemas.FeedbackBatchAnswer, (400, 413, 422)),
+        ("/recommend", _recommend_one, schemas.RecommendAnswer, (400, 404, 409, 413, 422)),
+        ("/feedback", _feedback_one, schemas.FeedbackAnswer, (400, 404, 409, 410, 413, 422)),
+        ("/recommend/batch", _recommend_many, schemas.RecommendBatchAnswer, (400, 413, 422)),
+        ("/feedback/batch", _feedback_many, schemas.FeedbackBatchAnswer, (400, 413, 422)),
     ):
         app.router.add_api_route(
             path,
             endpoint,
             methods=["POST"],
+            name=path.strip("/").replace("/", "_"),
             response_model=model,
             route_class_override=DirectRoute,
             tags=["decisions"],
