@@ -127,8 +127,8 @@ class TruncatedExponential:
         if not 0 <= mistakes < rounds:
             raise InvalidArgument("mistakes", "must not be negative and be fewer than the rounds")
         ratio = rounds / (mistakes + 1)
-        if 3 * ratio <= 1 + objects:
-            raise InvalidArgument("rounds", "must be more: the uniform share would exceed 1")
+        if ratio < 2 or 3 * ratio - 1 < 2 * objects:
+            raise InvalidArgument("rounds", "must be more, for so many objects and mistakes")
         return cls(
             objects=objects,
             sharpness=2 * objects * math.log(ratio),
