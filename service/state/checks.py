@@ -1,15 +1,14 @@
 """What every store refuses before it touches anything: one set of rules, so that all agree.
 
-A store that silently accepted a negative charge would refund; one that accepted an empty digest
-would pool strangers' ledgers; one that accepted numpy's integers or booleans would not write them
-as numbers. All are programming errors of the caller, and raise `InvalidArgument` at the call, not
-when it is awaited.
+A store that silently accepted an empty digest would pool strangers' ledgers; one that accepted
+numpy's integers or booleans would not write them as numbers. Both are programming errors of the
+caller, and raise `InvalidArgument` at the call, not when it is awaited. Charges and limits need no
+check here: none can be made with an amount below zero or beyond 2**53 - 1.
 """
 
 from collections.abc import Sequence
 
 from service.errors import InvalidArgument
-from service.privacy.charges import UNLIMITED, Charge, Limit
 
 MOST_DIGEST = 128
 """Bytes of a principal, address, claim, marker, event, index or fingerprint."""
@@ -75,15 +74,6 @@ def reward(value: int) -> int:
     if type(value) is not int or value not in INT64:
         raise InvalidArgument("reward", "must be a signed 64-bit integer")
     return value
-
-
-def amounts(argument: str, value: Charge | Limit) -> tuple[int, int, int]:
-    """Return the three columns, none negative (no refunds) and none above `UNLIMITED`."""
-    epsilon, rho, delta = value.nano_epsilon, value.nano_rho, value.pico_delta
-    whole = type(epsilon) is int and type(rho) is int and type(delta) is int
-    if not whole or min(epsilon, rho, delta) < 0 or max(epsilon, rho, delta) > UNLIMITED:
-        raise InvalidArgument(argument, "every column must be an integer in [0, 2**53)")
-    return epsilon, rho, delta
 
 
 def increments(value: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:

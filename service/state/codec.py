@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from service.errors import InvalidArgument, StateOverflow
-from service.privacy.charges import UNLIMITED, Charge
+from service.privacy.charges import UNLIMITED, Charge, Limit
 
 Vector = npt.NDArray[np.int64]
 
@@ -72,9 +72,9 @@ def unpack_vector(stored: bytes | None) -> Vector:
     return vector
 
 
-def pack_columns(columns: tuple[int, int, int]) -> bytes:
-    """Return a ledger's, charge's or limit's columns as the ledger script reads them."""
-    return _COLUMNS.pack(*columns)
+def pack_amounts(amounts: Charge | Limit) -> bytes:
+    """Return the columns of a charge or limit as the ledger script reads them."""
+    return _COLUMNS.pack(amounts.nano_epsilon, amounts.nano_rho, amounts.pico_delta)
 
 
 def unpack_charge(stored: bytes | None) -> Charge:

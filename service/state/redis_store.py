@@ -15,7 +15,7 @@ from service.errors import InvalidArgument, StoreUnavailable
 from service.privacy.charges import Charge, Limit
 from service.state import checks, replies, scripts
 from service.state.cluster import Cluster
-from service.state.codec import pack_columns
+from service.state.codec import pack_amounts
 from service.state.commands import Command, Gathered, Part
 from service.state.keys import DEFAULT_NAMESPACE, Keys
 from service.state.routes import OneLane, Route
@@ -61,8 +61,8 @@ class RedisStore:
         marker_ttl: int = 86_400,
     ) -> Awaitable[Account]:
         ledger = self._keys.ledger(checks.digest("principal", principal))
-        price = pack_columns(checks.amounts("charge", charge))
-        most = pack_columns(checks.amounts("limit", limit))
+        price = pack_amounts(charge)
+        most = pack_amounts(limit)
         if marker is None:
             payload = scripts.SPEND.call((ledger,), price, most)
             return self._send(payload, ledger, replies.account, repeatable=False)

@@ -7,6 +7,7 @@ releases nothing. One deadline covers all attempts.
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
 from service.errors import StoreUnavailable
@@ -20,7 +21,7 @@ PASSING = frozenset({"LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN"}
 """Errors of a server that will soon do better."""
 
 
-class Route:
+class Route(ABC):
     """What every topology shares: retries, deadlines, and the care of lanes."""
 
     def __init__(self, location: Location, timeout: float) -> None:
@@ -33,13 +34,13 @@ class Route:
         self._period = min(timeout / 8, 0.25)
         self._checking = self._loop.call_later(self._period, self._check)
 
+    @abstractmethod
     def submit(self, command: Command) -> None:
         """Send a command where its key lives."""
-        raise NotImplementedError
 
+    @abstractmethod
     def lanes(self) -> Iterable[Lane]:
         """Return the lanes in use."""
-        raise NotImplementedError
 
     async def ready(self) -> None:
         """Return once every server can be used, or raise why not."""
@@ -93,8 +94,8 @@ class Route:
         for command in unsent:
             self.retry(command)
 
-    def unreachable(self, lane: Lane) -> None:
-        """Nothing to do here: the lane keeps trying."""
+    def unreachable(self, lane: Lane) -> None:  # noqa: B027  a default, not a gap
+        """Do nothing: the lane keeps trying by itself."""
 
     def _load_scripts(self, lane: Lane) -> None:
         """Load everything again: somebody has flushed the scripts of a live connection."""
