@@ -9,6 +9,7 @@ than was promised, so it is refused, never clipped in silence. Errors name argum
 """
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -64,8 +65,9 @@ class Exact:
 
     def weights(self, utilities: Floats, base: Base | None = None) -> Weights:
         """Return 1 for the best arm and 0 for all others."""
+        best = self._order(utilities, base)[0]
         chosen = np.zeros(len(utilities), dtype=np.int64)
-        chosen[self._order(utilities, base)[0]] = 1
+        chosen[best] = 1
         return chosen
 
     def choose(
@@ -88,7 +90,7 @@ class Exact:
         return Released(tuple(int(slot) for slot in order[:count]), _EXACT)
 
     def _order(self, utilities: Floats, base: Base | None) -> npt.NDArray[np.intp]:
-        values = check_utilities(utilities, -np.inf, np.inf)
+        values = check_utilities(utilities, -sys.float_info.max, sys.float_info.max)
         order = np.argsort(-values, kind="stable")
         if base is not None:
             order = order[check_base(base, len(values), MOST)[order] > 0]
@@ -103,7 +105,7 @@ class ExponentialMechanism:
     The privacy loss then ranges over an interval of length at most `epsilon` (bounded range, which
     implies epsilon-DP), exactly, for the integers that are really drawn from:
 
-    1. Grid. A utility u becomes q = floor((u - lower) * steps / (upper - lower) + 1/2). Four
+    1. Grid. A utility u becomes q = floor((u - lower) * steps / (upper - lower) + 1/2). Five
        roundings of double precision move the number under the floor by less than
        steps * 2**-50 <= 2**-30, so utilities that differ by at most `sensitivity` have grid
        points that differ by at most
@@ -143,6 +145,8 @@ class ExponentialMechanism:
             raise InvalidArgument("lower", "must be finite")
         if not (math.isfinite(self.upper - self.lower) and self.lower < self.upper):
             raise InvalidArgument("upper", "must be finite and greater than lower")
+        if not math.isfinite(MOST_STEPS / (self.upper - self.lower)):
+            raise InvalidArgument("upper", "must be further above lower")
         if not 1 <= self.steps <= MOST_STEPS:
             raise InvalidArgument("steps", f"must be between 1 and {MOST_STEPS}")
         width = Fraction(self.upper) - Fraction(self.lower)
@@ -161,7 +165,7 @@ class ExponentialMechanism:
         """Return the arms' probabilities, rounded to double precision."""
         weights = self.weights(utilities, base)
         total = int(weights.sum())
-        return np.array([int(weight) / total for weight in weights])
+        return np.asarray(weights / total, dtype=np.float64)
 
     def choose(
         self, *, utilities: Floats, noise: NoiseSource, base: Base | None = None

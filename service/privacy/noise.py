@@ -12,7 +12,8 @@ What "the operating system's randomness" means, call by call:
   2020). They are exact: comparisons of uniform bits with rationals, no floating-point logarithm
   whose low bits would tell what the noise was added to. OpenDP draws its bits from OpenSSL's
   generator, which the kernel seeds and which compares process ids at every request, so that a
-  forked child seeds itself afresh. `tests/privacy/test_noise.py` really forks.
+  forked child seeds itself afresh. `tests/privacy/test_noise.py` really forks. The samplers are
+  given zeros and the caller adds their answer, so how long they take tells about the noise alone.
 """
 
 import math

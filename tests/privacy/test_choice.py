@@ -56,6 +56,9 @@ class TestExact:
         with pytest.raises(InvalidArgument) as refusal:
             Exact().choose(utilities=np.array([0.1, np.nan]))
         assert refusal.value.argument == "utilities"
+        with pytest.raises(InvalidArgument) as refusal:
+            Exact().choose(utilities=np.array([0.1, np.inf]))
+        assert refusal.value.argument == "utilities"
 
 
 EPSILONS = [1e-9, 1e-6, 0.1, 1.0, 3.3, 50.0, 200.0]
@@ -245,7 +248,7 @@ class TestExponential:
             ("epsilon", [0.0, -1.0, 1e-10, np.nan, np.inf, 2000.0]),
             ("sensitivity", [0.0, -1.0, np.nan, np.inf]),
             ("lower", [np.nan, -np.inf]),
-            ("upper", [0.0, -1.0, np.nan, np.inf]),
+            ("upper", [0.0, -1.0, np.nan, np.inf, 5e-324]),
             ("steps", [0, -1, 2**20 + 1]),
         ],
     )
