@@ -195,6 +195,7 @@ def _print_summary(tally: Tally) -> None:
         f"{ended} after {tally.elapsed():.1f} s: {tally.total.answers:,} recommendations and "
         f"{tally.feedback:,} feedbacks, {rate:.0f} of each a second",
         highlight=False,
+        soft_wrap=True,
     )
     for reason, count in tally.faults.most_common():
-        console.print(f"  {count:,} x {reason}", highlight=False, markup=False)
+        console.print(f"  {count:,} x {reason}", highlight=False, markup=False, soft_wrap=True)

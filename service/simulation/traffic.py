@@ -10,16 +10,15 @@ import asyncio
 import ipaddress
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
-
 from service.errors import InvalidArgument
 from service.simulation.crowd import MOST_CLIENTS, Crowd, Visit
 from service.simulation.environments import BumpRewards, ClusteredContexts, regret
+from service.simulation.lane import Answer, Lane, Unanswered
 from service.simulation.tally import Tally
 
 CLUSTERS = 4
@@ -32,7 +31,6 @@ PATIENCE_SECONDS = 5.0
 """How long nothing at all may succeed before the server is called gone."""
 
 _LONGEST_PAUSE_SECONDS = 5.0
-_TIMEOUT = httpx.Timeout(10.0, connect=3.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +46,14 @@ class Traffic:
     seed: int = 0
     world: int = DEMO_WORLD
     name: str = "visitor"
-    connections: int = 32
+    connections: int = 16
     allow_remote: bool = False
 
     def __post_init__(self) -> None:
         _within("rate", self.rate, 0.01, 10_000)
         _within("seconds", self.seconds, 0.1, 86_400)
         _within("clients", self.clients, 1, MOST_CLIENTS)
-        _within("connections", self.connections, 1, 1_000)
+        _within("connections", self.connections, 1, 256)
         _within("seed", self.seed, 0, 2**63 - 1)
         if not self.key or not self.key.isascii() or not self.key.isprintable():
             raise InvalidArgument("key", "must be a key that the server gave out")
@@ -80,30 +78,25 @@ async def drive(
 
     Raises `InvalidArgument` naming `url`, `key` or `recommender` when it cannot even begin.
     """
-    limits = httpx.Limits(
-        max_connections=traffic.connections, max_keepalive_connections=traffic.connections
-    )
-    async with httpx.AsyncClient(
-        base_url=traffic.url.rstrip("/"),
-        headers={"Authorization": f"Bearer {traffic.key}"},
-        timeout=_TIMEOUT,
-        limits=limits,
-        trust_env=traffic.allow_remote,  # a proxy has no business on the loopback
-    ) as http:
-        driver = _Driver(traffic, http, stop or asyncio.Event(), watch)
+    lanes = [Lane(url=traffic.url, key=traffic.key) for _ in range(traffic.connections)]
+    driver = _Driver(traffic, lanes, stop or asyncio.Event(), watch)
+    try:
         return await driver.run(await driver.learn_catalogue())
+    finally:
+        for lane in lanes:
+            lane.close()
 
 
 class _Driver:
     def __init__(
         self,
         traffic: Traffic,
-        http: httpx.AsyncClient,
+        lanes: Sequence[Lane],
         stop: asyncio.Event,
         watch: Callable[[Tally], None],
     ) -> None:
         self._traffic = traffic
-        self._http = http
+        self._lanes = lanes
         self._stop = stop
         self._watch = watch
         self._tally = Tally()
@@ -131,39 +124,39 @@ class _Driver:
     async def _document(self) -> dict[str, Any]:
         traffic = self._traffic
         try:
-            answer = await self._http.get(f"/recommenders/{traffic.recommender}")
-        except httpx.TransportError as error:
+            answer = await self._lanes[0].call("GET", f"/recommenders/{traffic.recommender}")
+        except Unanswered as error:
             raise InvalidArgument(
                 "url",
-                f"no server answers at {traffic.url} ({type(error).__name__}); "
+                f"no server answers at {traffic.url} ({error}); "
                 "start one with `make run` or `discreet serve --demo`",
             ) from error
-        if answer.status_code == 401:
+        if answer.status == 401:
             raise InvalidArgument(
                 "key",
                 f"the server at {traffic.url} does not know this key; the demo's is in "
                 "DATA/demo-key, any other is given with --key or DISCREET_API_KEY",
             )
-        if answer.status_code == 403:
+        if answer.status == 403:
             raise InvalidArgument(
                 "key", "needs the admin scope besides serve, to read the catalogue"
             )
-        if answer.status_code == 404:
+        if answer.status == 404:
             raise InvalidArgument(
                 "recommender", f"no {traffic.recommender} here; there is {await self._names()}"
             )
-        if answer.status_code != 200 or not _is_object(answer):
+        if answer.status != 200 or answer.body is None:
             raise InvalidArgument(
-                "url", f"{traffic.url} answers {answer.status_code}, not as Discreet would"
+                "url", f"{traffic.url} answers {answer.status}, not as Discreet would"
             )
-        document: dict[str, Any] = answer.json()
-        return document
+        return answer.body
 
     async def _names(self) -> str:
-        answer = await self._http.get("/recommenders")
-        if answer.status_code != 200 or not _is_object(answer):
+        answer = await self._lanes[0].call("GET", "/recommenders")
+        names = (answer.body or {}).get("recommenders")
+        if answer.status != 200 or not isinstance(names, list):
             return "no list of recommenders either: is this a Discreet server?"
-        return ", ".join(answer.json()["recommenders"]) or "none at all"
+        return ", ".join(names) or "none at all"
 
     # The visits.
 
@@ -180,12 +173,12 @@ class _Driver:
         self._tally.begin()
         self._last_success = time.monotonic()
         async with asyncio.TaskGroup() as group:
-            for _ in range(traffic.connections):
-                group.create_task(self._visit_in_turn(numbers, crowd))
+            for lane in self._lanes:
+                group.create_task(self._visit_in_turn(lane, numbers, crowd))
         self._tally.finish(interrupted=self._stop.is_set())
         return self._tally
 
-    async def _visit_in_turn(self, numbers: Iterator[int], crowd: Crowd) -> None:
+    async def _visit_in_turn(self, lane: Lane, numbers: Iterator[int], crowd: Crowd) -> None:
         traffic, tally = self._traffic, self._tally
         while not self._stop.is_set() and tally.gone is None:
             due = next(numbers) / traffic.rate
@@ -195,16 +188,16 @@ class _Driver:
             visit = crowd.visit()
             if await self._stopped_within(due - tally.elapsed()):
                 return
-            await self._one(visit)
+            await self._one(lane, visit)
             self._watch(tally)
 
-    async def _one(self, visit: Visit) -> None:
+    async def _one(self, lane: Lane, visit: Visit) -> None:
         asked = {
             "recommender": self._traffic.recommender,
             "client": visit.client,
             "context": visit.context,
         }
-        answer = await self._post("/recommend", asked)
+        answer = await self._post(lane, "/recommend", asked)
         if answer is None:
             return
         item = answer["items"][0]["id"]
@@ -217,7 +210,7 @@ class _Driver:
             personalised=answer["personalised"], reward=reward, regret=regret(means, [place])
         )
         told = {"recommendation_id": answer["recommendation_id"], "reward": reward}
-        if await self._post("/feedback", told) is not None:
+        if await self._post(lane, "/feedback", told) is not None:
             self._tally.heard()
 
     async def _knows(self, item: str) -> bool:
@@ -233,18 +226,18 @@ class _Driver:
             return False
         return True
 
-    async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
+    async def _post(self, lane: Lane, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
         """Return the answer, or None after having noted why there is none."""
         try:
-            answer = await self._http.post(path, json=body)
-        except httpx.TransportError as error:
-            await self._failed(f"no answer from the server ({type(error).__name__})", 0.2)
+            answer = await lane.call("POST", path, body)
+        except Unanswered as error:
+            await self._failed(f"no answer from the server ({error})", 0.2)
             return None
-        if answer.status_code == 200 and _is_object(answer):
+        if answer.status == 200 and answer.body is not None:
             self._last_success = time.monotonic()
-            found: dict[str, Any] = answer.json()
-            return found
-        await self._failed(_problem(path, answer), _pause(answer))
+            return answer.body
+        pause = min(answer.retry_after, _LONGEST_PAUSE_SECONDS)
+        await self._failed(_problem(path, answer), pause)
         return None
 
     async def _failed(self, reason: str, pause: float) -> None:
@@ -279,22 +272,6 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _is_object(answer: httpx.Response) -> bool:
-    try:
-        return isinstance(answer.json(), dict)
-    except ValueError:
-        return False
-
-
-def _problem(path: str, answer: httpx.Response) -> str:
-    title = answer.json().get("title", "") if _is_object(answer) else ""
-    return f"{path} answers {answer.status_code} {title}".rstrip()
-
-
-def _pause(answer: httpx.Response) -> float:
-    """Return how long the server asks us to stay away; only for as long as we care to wait."""
-    try:
-        asked = float(answer.headers.get("Retry-After", "0"))
-    except ValueError:
-        asked = 0.0
-    return min(max(asked, 0.0), _LONGEST_PAUSE_SECONDS)
+def _problem(path: str, answer: Answer) -> str:
+    title = (answer.body or {}).get("title", "")
+    return f"{path} answers {answer.status} {title}".rstrip()
