@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from service import __version__, logs
-from service.api import clients, direct, operations, page, recommenders
+from service.api import clients, direct, operations, page, recommenders, reference
 from service.api.gateway import Gateway
 from service.api.routing import BEARER, Live
 from service.api.schemas import ProblemDocument
@@ -87,6 +87,7 @@ def create_app(
     for router in (recommenders.router, clients.router, operations.router):
         app.include_router(router)
     page.mount(app)
+    reference.mount(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     app.seal()
     return app

@@ -47,6 +47,8 @@ class Gateway(FastAPI):
     def __init__(self, **options: Any) -> None:
         super().__init__(
             redirect_slashes=False,
+            docs_url=None,
+            redoc_url=None,
             exception_handlers={
                 DiscreetError: _show,
                 Refused: _show,

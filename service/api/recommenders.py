@@ -27,7 +27,7 @@ async def list_recommenders(request: Request) -> Any:
 @router.put(
     "/recommenders/{name}",
     response_model=RecommenderDocument,
-    **described("admin", 400, 413, 422),
+    **described("admin", 400, 413, 422, created=RecommenderDocument),
 )
 async def put_recommender(
     request: Request, response: Response, name: NewName, document: RecommenderDocument
@@ -41,20 +41,22 @@ async def put_recommender(
     return await _registry(request).show(name)
 
 
-@router.get("/recommenders/{name}", response_model=RecommenderDocument, **described("admin", 404))
+@router.get(
+    "/recommenders/{name}", response_model=RecommenderDocument, **described("admin", 404, 422)
+)
 async def show_recommender(request: Request, name: str) -> Any:
     """Show a recommender's document."""
     return await _registry(request).show(name)
 
 
-@router.delete("/recommenders/{name}", status_code=204, **described("admin", 404))
+@router.delete("/recommenders/{name}", status_code=204, **described("admin", 404, 422))
 async def remove_recommender(request: Request, name: str) -> None:
     """Remove a recommender and everything it learned. Clients' ledgers stay."""
     await _registry(request).remove(name)
 
 
 @router.get(
-    "/recommenders/{name}/items", response_model=schemas.ItemsAnswer, **described("admin", 404)
+    "/recommenders/{name}/items", response_model=schemas.ItemsAnswer, **described("admin", 404, 422)
 )
 async def list_items(request: Request, name: str) -> Any:
     """List a recommender's items, hidden ones too."""
@@ -84,7 +86,9 @@ async def change_item(request: Request, name: str, item: str, body: schemas.Item
     return {"id": item, "hidden": body.hidden}
 
 
-@router.delete("/recommenders/{name}/items/{item:path}", status_code=204, **described("admin", 404))
+@router.delete(
+    "/recommenders/{name}/items/{item:path}", status_code=204, **described("admin", 404, 422)
+)
 async def remove_item(request: Request, name: str, item: str) -> None:
     """Remove an item; what was learned about it is never given to another."""
     await _registry(request).remove_item(name, item)

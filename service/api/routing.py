@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypedDict
 
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -35,17 +36,19 @@ def live(request: Request) -> Live:
     return request.scope["state"]  # type: ignore[no-any-return]
 
 
-def described(scope: str | None, *statuses: int) -> dict[str, Any]:
-    """Return what a route's declaration says about its scope and its problems."""
+def described(
+    scope: str | None, *statuses: int, created: type[BaseModel] | None = None
+) -> dict[str, Any]:
+    """Return what a route's declaration says about its scope, its problems, and a 201."""
     codes = set(statuses) | {500}
     extra: dict[str, Any] = {"x-scope": scope}
     if scope is not None:
         extra["security"] = [{BEARER: []}]
         codes |= {401, 403, 503}
-    return {
-        "openapi_extra": extra,
-        "responses": {code: _problem_response(code) for code in sorted(codes)},
-    }
+    responses = {code: _problem_response(code) for code in sorted(codes)}
+    if created is not None:
+        responses[201] = {"model": created, "description": "Created"}
+    return {"openapi_extra": extra, "responses": responses}
 
 
 def _problem_response(status: int) -> dict[str, Any]:

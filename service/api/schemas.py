@@ -35,7 +35,9 @@ class RecommendRequest(Body):
     client: Identifier = Field(description="Whose budget pays. Kept only as a keyed digest.")
     context: Context = Field(description="Numbers in [0, 1]; as many as the recommender declares.")
     limit: int = Field(default=1, strict=True, ge=1, le=MOST_LIMIT)
-    exclude: Identifiers = Field(default=[], description="Items that must not be recommended.")
+    exclude: Identifiers = Field(
+        default_factory=list, description="Items that must not be recommended."
+    )
     candidates: Identifiers | None = Field(
         default=None, description="If given, only these items may be recommended."
     )

@@ -1,0 +1,95 @@
+"""What `bench_http` compares with: an ordinary FastAPI endpoint with one redis-py script call.
+
+It checks a key, validates a body, runs one script that touches one key, and answers a body of the
+same shape as Discreet's. It protects nobody and learns nothing.
+"""
+
+import os
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+import redis.asyncio as redis
+from fastapi import Depends, FastAPI, Header, HTTPException, Request
+from pydantic import BaseModel, Field
+
+SPEND = """
+local total = redis.call('INCRBY', KEYS[1], ARGV[1])
+if total > tonumber(ARGV[2]) then return {0, total} end
+return {1, total}
+"""
+LEARN = """
+if redis.call('SET', KEYS[2], ARGV[1], 'NX', 'EX', 3600) then
+  redis.call('BITFIELD', KEYS[1], 'INCRBY', 'i64', '#0', 1, 'INCRBY', 'i64', '#1', ARGV[1])
+  return 1
+end
+return 0
+"""
+
+
+class Ask(BaseModel):
+    recommender: str
+    client: str
+    context: list[Annotated[float, Field(ge=0, le=1)]]
+
+
+class Item(BaseModel):
+    id: str
+
+
+class Answer(BaseModel):
+    recommendation_id: str
+    items: list[Item]
+    personalised: bool
+    spent: int
+
+
+class Told(BaseModel):
+    recommendation_id: str
+    reward: Annotated[float, Field(ge=0, le=1)]
+
+
+class Taken(BaseModel):
+    accepted: bool
+    duplicate: bool
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+    client = redis.from_url(os.environ["PLAIN_STORE"])
+    yield {
+        "spend": client.register_script(SPEND),
+        "learn": client.register_script(LEARN),
+    }
+    await client.aclose()
+
+
+app = FastAPI(lifespan=lifespan)
+
+
+def key(authorization: Annotated[str, Header()]) -> None:
+    if authorization != f"Bearer {os.environ['PLAIN_KEY']}":
+        raise HTTPException(401)
+
+
+@app.post("/recommend", dependencies=[Depends(key)])
+async def recommend(ask: Ask, request: Request) -> Answer:
+    granted, spent = await request.state.spend(
+        keys=[f"plain:ledger:{{{ask.client}}}"], args=[1, 1_000_000]
+    )
+    return Answer(
+        recommendation_id=secrets.token_urlsafe(90),
+        items=[Item(id="an item")],
+        personalised=bool(granted),
+        spent=spent,
+    )
+
+
+@app.post("/feedback", dependencies=[Depends(key)])
+async def feedback(told: Told, request: Request) -> Taken:
+    counted = await request.state.learn(
+        keys=["plain:{cell}", f"plain:{{cell}}:{told.recommendation_id[:16]}"],
+        args=[round(told.reward * 2**20)],
+    )
+    return Taken(accepted=True, duplicate=not counted)
