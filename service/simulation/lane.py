@@ -39,12 +39,20 @@ class _Reading:
         self.parser = httptools.HttpResponseParser(self)
         self.parts: list[bytes] = []
         self.retry_after = 0.0
+        self.ends_by_hanging_up = True
+        self.has_headers = False
         self.complete = False
         self.lasting = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if name.lower() == b"retry-after" and value.isdigit():
+        name = name.lower()
+        if name == b"retry-after" and value.isdigit():
             self.retry_after = float(value)
+        elif name in (b"content-length", b"transfer-encoding"):
+            self.ends_by_hanging_up = False
+
+    def on_headers_complete(self) -> None:
+        self.has_headers = True
 
     def on_body(self, body: bytes) -> None:
         self.parts.append(body)
@@ -120,6 +128,8 @@ class Lane:
         while not reading.complete:
             data = await reader.read(_CHUNK)
             if not data:
+                if reading.has_headers and reading.ends_by_hanging_up:
+                    break
                 raise EOFError
             reading.parser.feed_data(data)
         if not reading.lasting:
