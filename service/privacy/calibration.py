@@ -1,6 +1,8 @@
 """How much noise a promise needs: (epsilon, delta), number of releases, sensitivity -> scale.
 
-Every function returns a scale in the units of the sensitivity, rounded up.
+Every function returns a scale in the units of the sensitivity, rounded up. Where the releases are
+to be charged one by one, their costs must fit into the limit *after* each has been rounded up to
+the ledger's unit, so the limit in units is divided first and the scale derived from a whole number.
 
 - Laplace, basic composition: k releases of L1 sensitivity s at epsilon in all need k*s/epsilon.
 - Gaussian, analytic: k releases of L2 sensitivity s, adaptively chosen or not, are exactly as
@@ -22,6 +24,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from service.errors import InvalidArgument
+from service.privacy.charges import NANO, round_down
 from service.privacy.conversions import (
     check_delta,
     check_epsilon,
@@ -52,18 +55,33 @@ def _check(epsilon: float, sensitivity: float, releases: int) -> None:
 
 
 def laplace_scale(*, epsilon: float, sensitivity: float, releases: int = 1) -> float:
-    """Return the Laplace scale for `releases` of L1 sensitivity `sensitivity`, epsilon in all."""
+    """Return the Laplace scale for `releases` of L1 sensitivity `sensitivity`, epsilon in all.
+
+    A basic ledger of that epsilon pays for exactly so many.
+    """
     _check(epsilon, sensitivity, releases)
-    return releases * sensitivity / epsilon * _UP
+    each = round_down(epsilon, NANO) // releases
+    if each == 0:
+        raise InvalidArgument("releases", "must be fewer: each would cost less than a nano-epsilon")
+    return sensitivity / (each / NANO) * _UP
 
 
 def zcdp_gaussian_scale(
     *, epsilon: float, delta: float, sensitivity: float, releases: int = 1
 ) -> float:
-    """Return the Gaussian scale at which `releases` spend no more rho than the promise allows."""
+    """Return the Gaussian scale at which `releases` spend no more rho than the promise allows.
+
+    A zCDP ledger of that (epsilon, delta) pays for exactly so many.
+    """
     _check(epsilon, sensitivity, releases)
-    rho = zcdp_rho(epsilon=epsilon, delta=delta)
-    return sensitivity * math.sqrt(releases / (2 * rho)) * _UP
+    each = _nano_rho_each(epsilon, delta, releases)
+    if each == 0:
+        raise InvalidArgument("releases", "must be fewer: each would cost less than a nano-rho")
+    return sensitivity / math.sqrt(2 * (each / NANO)) * _UP
+
+
+def _nano_rho_each(epsilon: float, delta: float, releases: int) -> int:
+    return round_down(zcdp_rho(epsilon=epsilon, delta=delta), NANO) // releases
 
 
 def analytic_gaussian_scale(
@@ -121,9 +139,6 @@ def gaussian_scale(
     granularity: float = GRANULARITY,
 ) -> Calibration:
     """Return the smaller of the two scales for discrete noise, and which one it is."""
-    zcdp = zcdp_gaussian_scale(
-        epsilon=epsilon, delta=delta, sensitivity=sensitivity, releases=releases
-    )
     analytic = analytic_gaussian_scale(
         epsilon=epsilon,
         delta=delta,
@@ -132,9 +147,13 @@ def gaussian_scale(
         dimension=dimension,
         granularity=granularity,
     )
-    if analytic < zcdp:
-        return Calibration(analytic, "analytic")
-    return Calibration(zcdp, "zcdp")
+    if _nano_rho_each(epsilon, delta, releases) > 0:
+        zcdp = zcdp_gaussian_scale(
+            epsilon=epsilon, delta=delta, sensitivity=sensitivity, releases=releases
+        )
+        if zcdp <= analytic:
+            return Calibration(zcdp, "zcdp")
+    return Calibration(analytic, "analytic")
 
 
 def tree_levels(horizon: int) -> int:
