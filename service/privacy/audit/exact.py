@@ -89,6 +89,8 @@ class _Divergence:
     def __init__(self, ratios: Ratios) -> None:
         self.terms = [(p, log_interval(p / q).high) for p, q in ratios if p]
         self.largest = max(loss for _, loss in self.terms)
+        self.mean = sum((p * loss for p, loss in self.terms), Fraction(0))
+        """The divergence of order 1 (Kullback and Leibler), the limit of K(s)/s at 0."""
 
     def above(self, s: Fraction) -> Fraction:
         """Return a rational that is at least K(s), by less than 2**-60."""
@@ -110,31 +112,24 @@ def _chord_within(
 def zcdp_of(ratios: Ratios, rho: Fraction) -> tuple[Fraction, bool]:
     """Return the largest D_alpha/alpha that was met, and whether rho bounds it for every alpha."""
     divergence = _Divergence(ratios)
-    if divergence.largest <= 0:
-        return Fraction(0), True
+    worst = divergence.mean
     furthest = divergence.largest / rho - 1
-    zero = (Fraction(0), Fraction(0))
-    if furthest <= 0:
-        # K(s) <= s L <= rho s (s+1) from the start; L bounds D_alpha for every order.
-        return divergence.largest, True
-    right = (furthest, divergence.above(furthest))
-    worst = right[1] / (furthest * (furthest + 1))
-    if worst > rho:
-        return worst, False
-    undecided = [(zero, right, 0)]
+    if worst > rho or furthest <= 0:
+        return worst, worst <= rho
+    nothing = (Fraction(0), Fraction(0))
+    undecided = [(nothing, (furthest, divergence.above(furthest)), 0)]
     while undecided:
         left, right, depth = undecided.pop()
+        for s, value in (left, right):
+            worst = max(worst, value / (s * (s + 1)) if s else worst)
+        if worst > rho or depth == _HALVINGS:
+            return worst, False
         if _chord_within(left, right, rho):
             continue
-        if depth == _HALVINGS:
-            return worst, False
         middle = (left[0] + right[0]) / 2
-        value = divergence.above(middle)
-        worst = max(worst, value / (middle * (middle + 1)))
-        if worst > rho:
-            return worst, False
-        undecided.append(((middle, value), right, depth + 1))
-        undecided.append((left, (middle, value), depth + 1))
+        split = (middle, divergence.above(middle))
+        undecided.append((split, right, depth + 1))
+        undecided.append((left, split, depth + 1))
     return worst, True
 
 

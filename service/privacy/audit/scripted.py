@@ -6,9 +6,10 @@ weights it is monotone in that number, and bisection finds the handful of places
 changes. Nothing is assumed about the weights, the table or the rounding of the draw: what is
 measured is what would be served.
 
-Numeric mechanisms ask for noise of a scale. A silent source answers zero and writes the request
-down: the value that comes back shows how the input was rounded, the request shows the noise that
-would have hidden it. That the sampler then delivers noise of this scale is the fits' business.
+Numeric mechanisms ask for noise of a scale. A humming source answers a constant and writes the
+request down: at 0 the value that comes back shows how the input was rounded, at 1 how long a step
+is, and the request shows the noise that would have hidden the value. That the sampler then
+delivers noise of this scale is the fits' business.
 """
 
 from collections.abc import Callable, Hashable
@@ -42,12 +43,13 @@ class Script:
         raise AssertionError("a choice asks for uniform bits only")
 
 
-class Silence:
-    """No noise at all, and a note of every scale that was asked for."""
+class Hum:
+    """The same number of steps for every request, and a note of every scale that was asked for."""
 
     production: ClassVar[bool] = False
 
-    def __init__(self) -> None:
+    def __init__(self, steps: int = 0) -> None:
+        self._steps = steps
         self.laplace: list[float] = []
         self.gaussian: list[float] = []
 
@@ -55,12 +57,14 @@ class Silence:
         raise AssertionError("a number is hidden by noise, not by a choice")
 
     def discrete_laplace(self, *, scale: float, size: int) -> Integers:
+        """Note the scale, once for each draw."""
         self.laplace.extend([scale] * size)
-        return np.zeros(size, dtype=np.int64)
+        return np.full(size, self._steps, dtype=np.int64)
 
     def discrete_gaussian(self, *, scale: float, size: int) -> Integers:
+        """Note the scale, once for each draw."""
         self.gaussian.extend([scale] * size)
-        return np.zeros(size, dtype=np.int64)
+        return np.full(size, self._steps, dtype=np.int64)
 
 
 Draw = Callable[[NoiseSource], Hashable]
