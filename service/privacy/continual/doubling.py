@@ -135,7 +135,7 @@ class Doubling(Generic[S]):
         """Return the state before the first step."""
         return DoublingState(
             epoch=0,
-            closed=np.zeros(self.dimension),
+            closed=_still(np.zeros(self.dimension)),
             total=contract.frozen(np.zeros(self.dimension, dtype=np.int64)),
             open=self._sum(0).start(),
         )
@@ -163,7 +163,7 @@ class Doubling(Generic[S]):
             noisy = self._sum(state.epoch).release(state=state.open).value
         return DoublingState(
             epoch=state.epoch + 1,
-            closed=state.closed + noisy,
+            closed=_still(state.closed + noisy),
             total=contract.frozen(np.zeros(self.dimension, dtype=np.int64)),
             open=self._sum(state.epoch + 1).start(),
         )
@@ -206,7 +206,12 @@ class Doubling(Generic[S]):
         closed, total, rest = np.split(vector[1:].copy(), [self.dimension, 2 * self.dimension])
         return DoublingState(
             epoch=epoch,
-            closed=closed.view(np.float64),
+            closed=_still(closed.view(np.float64)),
             total=contract.frozen(total),
             open=self._sum(epoch).decode(rest),
         )
+
+
+def _still(array: Floats) -> Floats:
+    array.flags.writeable = False
+    return array
