@@ -169,6 +169,8 @@ def exponential_checks() -> Iterator[Check]:
             partial(utility_worlds, mechanism, FULL_RANGE),
             within(1.0),
         )
+    for epsilon in (0.1, 1.0, 30.0):
+        mechanism = ExponentialMechanism(epsilon=epsilon)
         yield from exact_checks(
             f"exponential choice with a base measure, epsilon {epsilon:g}",
             partial(utility_worlds, mechanism, FULL_RANGE, base=LOPSIDED),
@@ -219,13 +221,13 @@ def _sampled_checks(name: str, first: World, second: World) -> Iterator[Check]:
         f"{name}: sampled frequencies",
         Method.FIT,
         lambda bench: examine_frequencies(
-            bench, first, size=bench.size(quick=20_000, full=200_000)
+            bench, first, size=bench.size(quick=10_000, full=200_000)
         ),
     )
     yield Check(
         f"{name}: sampled neighbours",
         Method.LOWER_BOUND,
         lambda bench: examine_choice_by_sampling(
-            bench, first, second, size=bench.size(quick=20_000, full=200_000)
+            bench, first, second, size=bench.size(quick=10_000, full=200_000)
         ),
     )

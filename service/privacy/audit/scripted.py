@@ -20,21 +20,27 @@ import numpy as np
 
 from service.privacy.noise import Integers, NoiseSource
 
+Answer = tuple[int, int]
+"""A number and how many bits it has."""
+
+ZEROS: tuple[Answer, ...] = ((0, 1),) * 64
+"""What requests are answered that come after the ones of interest."""
+
 
 class Script:
     """Uniform bits from a list, the first for the first request and so on."""
 
     production: ClassVar[bool] = False
 
-    def __init__(self, *numbers: Fraction) -> None:
-        self._numbers = numbers
+    def __init__(self, answers: tuple[Answer, ...]) -> None:
+        self._answers = answers
         self.asked: list[int] = []
 
     def bits(self, count: int) -> int:
-        """Return the next number of the script, a fraction of [0, 1), as `count` bits."""
-        number = self._numbers[len(self.asked)]
+        """Return the next number of the script, stretched or cut to `count` bits."""
+        number, written = self._answers[len(self.asked)]
         self.asked.append(count)
-        return int(number * 2**count)
+        return number << (count - written) if count >= written else number >> (written - count)
 
     def discrete_laplace(self, *, scale: float, size: int) -> Integers:
         raise AssertionError("a choice asks for uniform bits only")
@@ -69,6 +75,9 @@ class Hum:
 
 Draw = Callable[[NoiseSource], Hashable]
 
+_PROBES = 5
+"""Parts into which an interval of equal outcomes is cut to see whether they are equal."""
+
 
 def distribution(draw: Draw) -> dict[Hashable, Fraction]:
     """Return the exact distribution of an outcome that is a monotone function of its bits.
@@ -82,26 +91,24 @@ def distribution(draw: Draw) -> dict[Hashable, Fraction]:
 
 
 def _explore(
-    draw: Draw, fixed: tuple[Fraction, ...], mass: Fraction, found: dict[Hashable, Fraction]
+    draw: Draw, fixed: tuple[Answer, ...], mass: Fraction, found: dict[Hashable, Fraction]
 ) -> None:
     """Add the outcomes that follow `fixed` requests already answered."""
     depth = len(fixed)
-    # Padding answers the requests after this one, to learn how many there are.
-    padding = (Fraction(0),) * 64
-    probe = Script(*fixed, *padding)
+    probe = Script(fixed + ZEROS)
     outcome = draw(probe)
     if len(probe.asked) <= depth:
         found[outcome] = found.get(outcome, Fraction(0)) + mass
         return
-    width = 2 ** probe.asked[depth]
+    bits = probe.asked[depth]
     last = len(probe.asked) == depth + 1
 
     def prefix(number: int) -> Hashable:
         """Name what this request decided: the outcome, or its first depth+1 parts."""
-        seen = draw(Script(*fixed, Fraction(number, width), *padding))
+        seen = draw(Script((*fixed, (number, bits), *ZEROS)))
         return seen if last else _parts(seen)[: depth + 1]
 
-    start = 0
+    start, width = 0, 1 << bits
     while start < width:
         here = prefix(start)
         end = _last_same(prefix, here, start, width - 1) + 1
@@ -109,7 +116,7 @@ def _explore(
         if last:
             found[here] = found.get(here, Fraction(0)) + share
         else:
-            _explore(draw, (*fixed, Fraction(start, width)), share, found)
+            _explore(draw, (*fixed, (start, bits)), share, found)
         start = end
 
 
@@ -121,12 +128,17 @@ def _parts(outcome: Hashable) -> tuple[Hashable, ...]:
 
 def _last_same(prefix: Callable[[int], Hashable], value: Hashable, low: int, high: int) -> int:
     """Return the greatest number up to `high` that still gives `value`, by bisection."""
+    first = low
     if prefix(high) == value:
-        return high
+        low = high
     while high - low > 1:
         middle = (low + high) // 2
         if prefix(middle) == value:
             low = middle
         else:
             high = middle
+    # Bisection would overlook an outcome that comes and goes; a draw that is monotone has none.
+    for part in range(1, _PROBES):
+        if prefix(first + (low - first) * part // _PROBES) != value:
+            raise ArithmeticError("the outcome is no monotone function of the bits")
     return low
