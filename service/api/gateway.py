@@ -55,6 +55,7 @@ class Gateway(FastAPI):
                 ValidationError: _show,
                 RequestValidationError: _show_invalid,
                 HTTPException: _show_http,
+                Disconnected: _show_nobody,
                 Exception: _show,
             },
             **options,
@@ -86,7 +87,7 @@ class Gateway(FastAPI):
                 status = await _answer(direct, scope, receive, send, request_id)
             else:
                 status = await self._pass_on(scope, receive, send, request_id)
-                template = str(getattr(scope.get("route"), "path", template))
+                template = str(getattr(scope.get("route"), "path_format", template))
         finally:
             seconds = perf_counter() - began
             method = scope["method"]
@@ -116,8 +117,6 @@ class Gateway(FastAPI):
 
         try:
             await super().__call__(scope, receive, watched)
-        except Disconnected:
-            pass
         except Exception:
             # Starlette has sent our 500 by now, and hands the exception on to be logged.
             log.exception("a request failed", extra={"request_id": request_id})
@@ -172,6 +171,11 @@ async def _show(request: Request, error: Exception) -> Response:
 async def _show_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     return _response(request, invalid(error.errors()))
+
+
+async def _show_nobody(request: Request, error: Exception) -> Response:
+    """Answer a caller who hung up: the server drops it, the log has the status."""
+    return Response(status_code=_HUNG_UP)
 
 
 async def _show_http(request: Request, error: Exception) -> Response:

@@ -1,0 +1,68 @@
+"""The application over the memory store, called without a network."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from service.api.gateway import Gateway
+from service.api.routing import Live
+from service.app import create_app
+from service.decisions.documents import RecommenderDocument
+from service.settings import Settings
+from service.state.memory import MemoryStore
+from service.state.stores import Store
+
+KEY = "the-key-in-the-environment"
+FILMS = {
+    "algorithm": "p-dap",
+    "items": ["a", "b", "c/d", "e"],
+    "context": {"dimensions": 2},
+    "privacy": {"epsilon": 1.0, "budget": {"epsilon": 3.0, "delta": 1e-6}},
+}
+
+
+class Caller(httpx.AsyncClient):
+    """A client of one application, with its key, and what the application's lifespan opened."""
+
+    app: Gateway
+    live: Live
+    store: Store
+
+    async def ask(self, client: str = "somebody", **changes: Any) -> httpx.Response:
+        """Ask for a recommendation."""
+        body = {"recommender": "films", "client": client, "context": [0.25, 0.75], **changes}
+        return await self.post("/recommend", json=body)
+
+
+@asynccontextmanager
+async def calling(
+    store: Store | None = None, *, key: str | None = KEY, **settings: Any
+) -> AsyncIterator[Caller]:
+    """Run the application, with one recommender called films, and call it."""
+    held = store if store is not None else MemoryStore()
+    app: Gateway = create_app(Settings(api_key=KEY, **settings), opening=lambda _: held)
+    async with app.router.lifespan_context(app) as live:
+
+        async def with_state(scope: Any, receive: Any, send: Any) -> None:
+            await app({**scope, "state": dict(live)}, receive, send)
+
+        runtime = live["runtime"]
+        if "films" not in await runtime.registry.names():
+            await runtime.registry.put("films", RecommenderDocument.model_validate(FILMS))
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        transport = httpx.ASGITransport(app=with_state, raise_app_exceptions=True)
+        async with Caller(transport=transport, base_url="http://test", headers=headers) as caller:
+            caller.app = app
+            caller.live = live
+            caller.store = held
+            yield caller
+
+
+@pytest.fixture(scope="module")
+async def caller(anyio_backend: str) -> AsyncIterator[Caller]:
+    """A caller for one module: changing a recommender takes a lease's time to settle."""
+    async with calling() as one:
+        yield one

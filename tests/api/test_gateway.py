@@ -1,0 +1,205 @@
+"""The outermost layer: no error escapes, and every request leaves one line and one sample."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from service.api.routing import DirectRoute, ScopedRoute
+from service.app import create_app
+from service.settings import Settings
+from tests.api.conftest import Caller, calling
+from tests.api.stores import GONE, MoodyStore
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+async def moody(anyio_backend: str) -> AsyncIterator[Caller]:
+    async with calling(MoodyStore(), most_body_bytes=1_024) as caller:
+        yield caller
+
+
+@pytest.fixture
+async def caller(moody: Caller) -> AsyncIterator[Caller]:
+    yield moody
+    assert isinstance(moody.store, MoodyStore)
+    moody.store.mood = None
+
+
+def in_mood(caller: Caller, mood: Exception) -> None:
+    assert isinstance(caller.store, MoodyStore)
+    caller.store.mood = mood
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "slug"),
+    [
+        ("GET", "/nothing", 404, "not-found"),
+        ("POST", "/recommend/", 404, "not-found"),
+        ("GET", "/recommenders/a/b/c/d", 404, "not-found"),
+        ("GET", "/recommend", 405, "method-not-allowed"),
+        ("DELETE", "/feedback/batch", 405, "method-not-allowed"),
+        ("POST", "/recommenders", 405, "method-not-allowed"),
+        ("PUT", "/metrics", 405, "method-not-allowed"),
+    ],
+)
+async def test_unknown_addresses_and_methods_are_problems_too(
+    caller: Caller, method: str, path: str, status: int, slug: str
+) -> None:
+    answer = await caller.request(method, path)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["type"] == f"urn:discreet:problem:{slug}"
+    if status == 405:
+        assert answer.headers["allow"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/recommend", {"recommender": "films", "client": "x", "context": [0, 0]}),
+        ("GET", "/clients/x/budget?recommender=films", None),
+    ],
+)
+async def test_a_bug_is_a_500_that_says_nothing(
+    caller: Caller, method: str, path: str, body: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    in_mood(caller, KeyError("canary"))
+    answer = await caller.request(method, path, json=body)
+    assert answer.status_code == 500
+    assert answer.json()["type"] == "urn:discreet:problem:internal"
+    assert "canary" not in answer.text
+    (record,) = [one for one in caplog.records if one.name == "service.api.gateway"]
+    assert record.exc_info is not None
+    assert answer.json()["instance"].endswith(record.request_id)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/recommend", {"recommender": "films", "client": "x", "context": [0, 0]}),
+        ("GET", "/clients/x/budget?recommender=films", None),
+        ("DELETE", "/clients/x", None),
+        ("GET", "/health/ready", None),
+    ],
+)
+async def test_a_store_that_is_gone_is_503_with_retry_after(
+    caller: Caller, method: str, path: str, body: Any
+) -> None:
+    in_mood(caller, GONE)
+    answer = await caller.request(method, path, json=body)
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "2"
+    assert answer.json()["type"] == "urn:discreet:problem:store-unavailable"
+    assert "canary" not in answer.text
+
+
+async def test_a_batch_over_a_store_that_is_gone_says_so_for_each_entry(caller: Caller) -> None:
+    in_mood(caller, GONE)
+    entry = {"recommender": "films", "client": "x", "context": [0, 0]}
+    answer = await caller.post("/recommend/batch", json={"requests": [entry, entry]})
+    if answer.status_code == 200:
+        problems = [one["problem"] for one in answer.json()["results"]]
+        assert [one["retry_after"] for one in problems] == [2, 2]
+    else:
+        assert answer.status_code == 503
+
+
+async def test_alive_does_not_ask_the_store(caller: Caller) -> None:
+    in_mood(caller, GONE)
+    assert (await caller.get("/health/live")).json() == {"status": "ok"}
+
+
+@pytest.mark.parametrize("path", ["/recommend", "/feedback/batch", "/recommenders/films/items"])
+async def test_a_body_that_is_too_large_is_413(caller: Caller, path: str) -> None:
+    for content in (b" " * 1_025, _pieces()):
+        answer = await caller.post(path, content=content)
+        assert answer.status_code == 413
+        assert answer.json()["type"] == "urn:discreet:problem:body-too-large"
+        assert "1024" in answer.json()["detail"]
+    assert (await caller.post(path, content=b" " * 1_024)).status_code == 400
+
+
+async def _pieces() -> AsyncIterator[bytes]:
+    for _ in range(3):
+        yield b" " * 512
+
+
+async def test_every_answer_has_a_request_id_of_its_own(caller: Caller) -> None:
+    answers = [
+        await caller.get("/health/live"),
+        await caller.get("/nothing"),
+        await caller.ask(),
+        await caller.ask(context=[]),
+    ]
+    ids = [answer.headers["x-request-id"] for answer in answers]
+    assert len(set(ids)) == 4
+    assert answers[3].json()["instance"] == f"urn:discreet:request:{ids[3]}"
+    assert answers[1].json()["instance"] == f"urn:discreet:request:{ids[1]}"
+
+
+async def test_a_request_leaves_one_line_with_its_template(
+    caller: Caller, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await caller.get("/clients/canary/budget?recommender=films")
+    await caller.get("/canary")
+    capsys.readouterr()
+    app = create_app(Settings())
+    app._requests = _Everything()  # type: ignore[assignment]
+    scope = {"type": "http", "method": "GET", "path": "/clients/canary/budget", "headers": []}
+    scope |= {"query_string": b"recommender=films", "state": dict(caller.live)}
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None:
+        return None
+
+    await app(scope, receive, send)
+    (line,) = app._requests.lines  # type: ignore[attr-defined]
+    assert line["route"] == "/clients/{client}/budget"
+    assert line["status"] == 401
+    assert "canary" not in json.dumps(line)
+
+
+class _Everything:
+    def __init__(self) -> None:
+        self.lines: list[dict[str, Any]] = []
+
+    def write(self, **line: Any) -> None:
+        self.lines.append(line)
+
+
+async def test_a_caller_who_hangs_up_gets_no_answer_and_leaves_no_error(
+    caller: Caller, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = create_app(Settings())
+    app._requests = _Everything()  # type: ignore[assignment]
+    key = (b"authorization", caller.headers["authorization"].encode())
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    for method, path in (("POST", "/recommend"), ("PUT", "/recommenders/films")):
+        scope = {"type": "http", "method": method, "path": path, "headers": [key]}
+        scope |= {"query_string": b"", "state": dict(caller.live)}
+        await app(scope, receive, send)
+    assert [line["status"] for line in app._requests.lines] == [499, 499]  # type: ignore[attr-defined]
+    assert all(message.get("status", 499) == 499 for message in sent)
+    assert not caplog.records
+
+
+def test_a_route_without_a_declared_scope_cannot_be_made() -> None:
+    async def endpoint() -> None: ...
+
+    for kind in (ScopedRoute, DirectRoute):
+        with pytest.raises((KeyError, TypeError)):
+            kind("/open", endpoint, openapi_extra=None)
+        with pytest.raises(KeyError):
+            kind("/open", endpoint, openapi_extra={})

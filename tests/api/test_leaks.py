@@ -1,0 +1,134 @@
+"""Nothing private in logs, metrics or error bodies, whatever goes wrong.
+
+Canaries stand for what must not leak: client ids, contexts, rewards, event ids, keys, unknown
+paths and queries. Every address is driven into every kind of failure, and then everything that the
+service wrote is searched.
+"""
+
+import io
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from service import logs
+from service.logs import RequestLog
+from tests.api.conftest import Caller, calling
+from tests.api.stores import GONE, MoodyStore
+
+pytestmark = pytest.mark.anyio
+
+CLIENT = "canary-client-7f3a"
+EVENT = "canary-event-91bc"
+KEY = "canary-key-d00d"
+CONTEXT = [0.73519284, 0.26481937]
+REWARD = 0.41837265
+CANARIES = ["canary", "7f3a", "91bc", "d00d", "73519284", "26481937", "41837265"]
+
+
+@pytest.fixture
+def log() -> Iterator[io.StringIO]:
+    """Everything that is logged, at the most talkative level, formatted as in production."""
+    root = logging.getLogger()
+    handlers, level = root.handlers, root.level
+    stream = io.StringIO()
+    logs.configure("debug", stream)
+    yield stream
+    root.handlers = handlers
+    root.setLevel(level)
+    logging.captureWarnings(False)
+    for name in ("gunicorn.access", "uvicorn.access"):
+        logging.getLogger(name).disabled = False
+
+
+def bodies() -> list[tuple[str, str, Any]]:
+    """Return calls that carry canaries: good ones and ones with every kind of mistake."""
+    good = {"recommender": "films", "client": CLIENT, "context": CONTEXT}
+    token = "canary" + "A" * 150
+    return [
+        ("POST", "/recommend", good),
+        ("POST", "/recommend", {**good, "event_id": EVENT}),
+        ("POST", "/recommend", {**good, "event_id": EVENT, "limit": 2}),
+        ("POST", "/recommend", {**good, "recommender": "canary"}),
+        ("POST", "/recommend", {**good, "context": [*CONTEXT, 0.5]}),
+        ("POST", "/recommend", {**good, "context": [7.3519284, "canary"]}),
+        ("POST", "/recommend", {**good, "client": CLIENT + "\x00"}),
+        ("POST", "/recommend", {**good, "client": CLIENT * 20}),
+        ("POST", "/recommend", {**good, "candidates": ["canary"]}),
+        ("POST", "/recommend", {**good, "limit": "canary"}),
+        ("POST", "/recommend", f'{{"client": "{CLIENT}", '),
+        ("POST", "/recommend", f'{{"client": "{CLIENT}", "client": "{CLIENT}"}}'),
+        ("POST", "/recommend/batch", {"requests": [good, {**good, "limit": CLIENT}, CLIENT]}),
+        ("POST", "/recommend/batch", {"requests": CLIENT}),
+        ("POST", "/feedback", {"recommendation_id": token, "reward": REWARD}),
+        ("POST", "/feedback", {"event_id": EVENT, "reward": REWARD}),
+        ("POST", "/feedback", {"event_id": EVENT, "reward": REWARD / 2}),
+        ("POST", "/feedback", {"event_id": EVENT + "?", "reward": REWARD}),
+        ("POST", "/feedback", {"event_id": EVENT, "reward": REWARD * 10}),
+        ("POST", "/feedback", {"event_id": EVENT, "reward": str(REWARD)}),
+        ("POST", "/feedback/batch", {"feedback": [{"event_id": EVENT, "reward": REWARD}]}),
+        ("GET", f"/clients/{CLIENT}/budget?recommender=films", None),
+        ("GET", f"/clients/{CLIENT}/budget?recommender=canary", None),
+        ("GET", f"/clients/{CLIENT}/budget", None),
+        ("DELETE", f"/clients/{CLIENT}", None),
+        ("DELETE", f"/clients/{CLIENT * 20}", None),
+        ("GET", f"/nothing/{CLIENT}?q={CLIENT}", None),
+        ("PATCH", f"/clients/{CLIENT}", None),
+        ("GET", "/recommenders/canary", None),
+        ("PUT", "/recommenders/films", {"algorithm": "canary", "items": [CLIENT]}),
+        ("DELETE", "/recommenders/films/items/canary", None),
+    ]
+
+
+async def drive(caller: Caller, **headers: str) -> list[httpx.Response]:
+    answers = []
+    for method, path, body in bodies():
+        content = {"content": body} if isinstance(body, str) else {"json": body}
+        answers.append(await caller.request(method, path, headers=headers, **content))
+    return answers
+
+
+def found(text: str) -> list[str]:
+    return [canary for canary in CANARIES if canary in text]
+
+
+def test_a_canary_would_be_found() -> None:
+    assert found(f"client={CLIENT}") == ["canary", "7f3a"]
+    assert found(str(CONTEXT)) == ["73519284", "26481937"]
+    assert found(str(REWARD)) == ["41837265"]
+
+
+async def test_nothing_private_is_written_anywhere(log: io.StringIO) -> None:
+    store = MoodyStore()
+    async with calling(store) as caller:
+        app_log = io.StringIO()
+        _redirect(caller, app_log)
+        # The sum of all rewards is shown on purpose; one alone would be its own sum.
+        await caller.ask("somebody else", event_id="another")
+        await caller.post("/feedback", json={"event_id": "another", "reward": 0.25})
+        answers = await drive(caller)
+        answers += await drive(caller, Authorization=f"Bearer {KEY}")
+        store.mood = KeyError(CLIENT, CONTEXT)
+        answers += await drive(caller)
+        store.mood = GONE
+        answers += await drive(caller)
+        store.mood = None
+        metrics = await caller.get("/metrics")
+    statuses = {answer.status_code for answer in answers}
+    assert statuses >= {200, 400, 401, 404, 405, 409, 422, 500, 503}
+    for answer in answers:
+        if answer.status_code != 200:
+            assert not found(answer.text), answer.text
+    assert app_log.getvalue().count("\n") >= len(answers)
+    assert "a request failed" in log.getvalue()
+    assert not found(app_log.getvalue())
+    assert not found(log.getvalue())
+    assert metrics.status_code == 200
+    assert not found(metrics.text)
+
+
+def _redirect(caller: Caller, stream: io.StringIO) -> None:
+    """Let the application's request lines go to `stream`."""
+    caller.app._requests = RequestLog(stream)

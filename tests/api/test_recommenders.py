@@ -1,0 +1,156 @@
+"""Recommenders and items over HTTP: every change is seen by the very next request."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import FILMS, Caller
+
+pytestmark = pytest.mark.anyio
+
+
+async def put(caller: Caller, name: str, **changes: Any) -> Any:
+    return await caller.put(f"/recommenders/{name}", json={**FILMS, **changes})
+
+
+async def offered(caller: Caller, name: str, draws: int = 40) -> set[str]:
+    """Return the items that are recommended to many clients."""
+    body = {"requests": [
+        {"recommender": name, "client": f"c{draw}", "context": [0.5, 0.5]}
+        for draw in range(draws)
+    ]}  # fmt: skip
+    results = (await caller.post("/recommend/batch", json=body)).json()["results"]
+    return {item["id"] for one in results for item in one["items"]}
+
+
+async def test_the_life_of_a_recommender(caller: Caller) -> None:
+    created = await put(caller, "books")
+    assert created.status_code == 201
+    assert created.json()["items"][0] == {"id": "a", "hidden": False}
+    assert created.json()["privacy"]["on_exhausted"] == "degrade"
+    again = await put(caller, "books", exploration={"rate": 0.5})
+    assert again.status_code == 200
+    shown = await caller.get("/recommenders/books")
+    assert shown.json() == again.json()
+    assert shown.json()["exploration"] == {"rate": 0.5}
+    assert "books" in (await caller.get("/recommenders")).json()["recommenders"]
+    gone = await caller.delete("/recommenders/books")
+    assert (gone.status_code, gone.content) == (204, b"")
+    for method in ("GET", "DELETE"):
+        assert (await caller.request(method, "/recommenders/books")).status_code == 404
+
+
+async def test_what_is_shown_can_be_put_back(caller: Caller) -> None:
+    shown = (await caller.get("/recommenders/films")).json()
+    answer = await caller.put("/recommenders/films", json=shown)
+    assert (answer.status_code, answer.json()) == (200, shown)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"algorithm": "magic"}, "algorithm"),
+        ({"context": {}}, "context.dimensions"),
+        ({"context": {"dimensions": 0}}, "context.dimensions"),
+        ({"context": {"dimensions": "2"}}, "context.dimensions"),
+        ({"privacy": {"epsilon": 0}}, "privacy.epsilon"),
+        ({"privacy": {"epsilno": 1}}, "privacy.epsilno"),
+        ({"privacy": {"mode": "off"}}, "privacy.mode"),
+        ({"items": [{"id": ""}]}, "items.0.id"),
+        ({"items": [3]}, "items.0"),
+        ({"item": []}, "item"),
+    ],
+)
+async def test_a_wrong_document_is_422_and_names_the_field(
+    caller: Caller, changes: dict[str, Any], field: str
+) -> None:
+    answer = await put(caller, "wrong", **changes)
+    assert answer.status_code == 422
+    assert field in [error["field"] for error in answer.json()["errors"]]
+    assert (await caller.get("/recommenders/wrong")).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["-", "a b", "x" * 65, "%00", "ä"])
+async def test_a_wrong_name_is_422(caller: Caller, name: str) -> None:
+    answer = await put(caller, name)
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "name"
+
+
+async def test_a_shape_that_would_lose_what_was_learned_is_refused(caller: Caller) -> None:
+    answer = await put(caller, "films", context={"dimensions": 3})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "context.dimensions"
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b'{"algorithm":"p-dap","algorithm":"p-dap"}'])
+async def test_a_body_that_cannot_be_read_is_400(caller: Caller, body: bytes) -> None:
+    answer = await caller.put("/recommenders/wrong", content=body)
+    assert answer.status_code == 400
+    assert answer.json()["type"] == "urn:discreet:problem:malformed-body"
+
+
+async def test_items_take_effect_at_once(caller: Caller) -> None:
+    await put(caller, "songs", items=["one"])
+    added = await caller.post(
+        "/recommenders/songs/items", json={"items": ["two", {"id": "three/four", "hidden": True}]}
+    )
+    assert added.status_code == 200
+    assert await offered(caller, "songs") == {"one", "two"}
+    shown = await caller.patch("/recommenders/songs/items/three%2Ffour", json={"hidden": False})
+    assert shown.json() == {"id": "three/four", "hidden": False}
+    assert await offered(caller, "songs") == {"one", "two", "three/four"}
+    await caller.patch("/recommenders/songs/items/one", json={"hidden": True})
+    removed = await caller.delete("/recommenders/songs/items/three/four")
+    assert removed.status_code == 204
+    assert await offered(caller, "songs") == {"two"}
+    items = (await caller.get("/recommenders/songs/items")).json()["items"]
+    assert items == [{"id": "one", "hidden": True}, {"id": "two", "hidden": False}]
+
+
+async def test_wrong_items_are_refused(caller: Caller) -> None:
+    path = "/recommenders/films/items"
+    for body in ({}, {"items": []}, {"items": [""]}, {"items": [{"id": "x", "color": 1}]}):
+        assert (await caller.post(path, json=body)).status_code == 422
+    too_many = {"items": [f"item-{number}" for number in range(10_000)]}
+    assert (await caller.post(path, json=too_many)).status_code == 422
+    assert (await caller.patch(f"{path}/a", json={"hidden": "yes"})).status_code == 422
+    assert (await caller.patch(f"{path}/zz", json={"hidden": True})).status_code == 404
+    assert (await caller.delete(f"{path}/zz")).status_code == 404
+    for method in ("GET", "POST"):
+        answer = await caller.request(method, "/recommenders/no/items", json={"items": ["x"]})
+        assert answer.status_code == 404
+
+
+async def test_budgets_and_erasure(caller: Caller) -> None:
+    path = "/clients/some/one%20else"
+    budget = await caller.get(f"{path}/budget?recommender=films")
+    assert budget.json() == {
+        "spent": {"epsilon": 0.0, "delta": 0.0},
+        "remaining": {"epsilon": 3.0, "delta": 1e-6},
+    }
+    await caller.ask("some/one else", event_id="to-be-erased")
+    assert (await caller.delete(path)).json() == {"events": 1}
+    assert (await caller.delete(path)).json() == {"events": 0}
+    spent = (await caller.get(f"{path}/budget?recommender=films")).json()["spent"]
+    assert spent["epsilon"] == 1.0
+    assert (await caller.get(f"{path}/budget?recommender=none")).status_code == 404
+    assert (await caller.get(f"{path}/budget")).status_code == 422
+
+
+async def test_an_unprotected_recommender_reports_nulls(caller: Caller) -> None:
+    await put(caller, "bare", privacy={"mode": "none"})
+    answer = (await caller.ask("x", recommender="bare")).json()
+    nothing = {"epsilon": None, "delta": None}
+    assert answer["privacy"] == {"epsilon": None, "spent": nothing, "remaining": nothing}
+    budget = (await caller.get("/clients/x/budget?recommender=bare")).json()
+    assert budget == {"spent": nothing, "remaining": nothing}
+
+
+async def test_a_recommender_may_refuse_when_the_budget_is_spent(caller: Caller) -> None:
+    privacy = {"epsilon": 1.0, "budget": {"epsilon": 1.0}, "on_exhausted": "refuse"}
+    await put(caller, "strict", privacy=privacy)
+    assert (await caller.ask("x", recommender="strict")).status_code == 200
+    refused = await caller.ask("x", recommender="strict")
+    assert refused.status_code == 403
+    assert refused.json()["type"] == "urn:discreet:problem:budget-exhausted"

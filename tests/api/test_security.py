@@ -1,0 +1,117 @@
+"""Keys and scopes, at every address."""
+
+import pytest
+
+from service.api.security import bearer
+from service.errors import NotAuthenticated
+from tests.api.conftest import KEY, Caller
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("value", [b"Bearer abc", b"bearer abc", b"BEARER  abc "])
+def test_a_bearer_key_is_found(value: bytes) -> None:
+    assert bearer([(b"host", b"x"), (b"authorization", value)]) == "abc"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        [(b"authorization", b"Basic abc")],
+        [(b"authorization", b"abc")],
+        [(b"authorization", b"Bearer " + b"x" * 600)],
+    ],
+)
+def test_anything_else_is_no_key(headers: list[tuple[bytes, bytes]]) -> None:
+    with pytest.raises(NotAuthenticated):
+        bearer(headers)
+
+
+CALLS = [
+    ("POST", "/recommend", "serve"),
+    ("POST", "/feedback", "serve"),
+    ("POST", "/recommend/batch", "serve"),
+    ("POST", "/feedback/batch", "serve"),
+    ("GET", "/clients/x/budget?recommender=films", "serve"),
+    ("DELETE", "/clients/x", "admin"),
+    ("GET", "/recommenders", "admin"),
+    ("PUT", "/recommenders/other", "admin"),
+    ("GET", "/recommenders/films", "admin"),
+    ("DELETE", "/recommenders/other", "admin"),
+    ("GET", "/recommenders/films/items", "admin"),
+    ("POST", "/recommenders/films/items", "admin"),
+    ("PATCH", "/recommenders/films/items/a", "admin"),
+    ("DELETE", "/recommenders/films/items/zzz", "admin"),
+    ("GET", "/metrics", "metrics"),
+]
+
+
+async def test_every_address_of_the_openapi_document_is_in_the_list(caller: Caller) -> None:
+    paths = (await caller.get("/openapi.json")).json()["paths"]
+    documented = {
+        (method.upper(), path, operation["x-scope"])
+        for path, methods in paths.items()
+        for method, operation in methods.items()
+        if "x-scope" in operation
+    }
+    listed = {(method, scope) for method, _, scope in CALLS}
+    assert len(documented) == len(CALLS)
+    assert {(method, scope) for method, _, scope in documented} == listed
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), CALLS)
+async def test_no_key_and_a_wrong_key_are_401(
+    caller: Caller, method: str, path: str, scope: str
+) -> None:
+    for headers in ({"Authorization": ""}, {"Authorization": "Bearer wrong"}):
+        answer = await caller.request(method, path, headers=headers)
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"] == "Bearer"
+        assert answer.json()["type"] == "urn:discreet:problem:not-authenticated"
+
+
+@pytest.fixture(scope="module")
+async def keys(caller: Caller) -> dict[str, str]:
+    ring = caller.live["runtime"].keys
+    return {
+        scope: await ring.create(label=scope, scopes=frozenset({scope}))
+        for scope in ("serve", "admin", "metrics", "peer")
+    }
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), CALLS)
+async def test_only_the_right_scope_gets_in(
+    caller: Caller, keys: dict[str, str], method: str, path: str, scope: str
+) -> None:
+    allowed = {scope} | ({"admin"} if scope == "metrics" else set())
+    for held, key in keys.items():
+        answer = await caller.request(method, path, headers={"Authorization": f"Bearer {key}"})
+        if held in allowed:
+            assert answer.status_code not in (401, 403)
+        else:
+            assert answer.status_code == 403
+            assert scope in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["/health/live", "/health/ready", "/", "/docs", "/openapi.json"])
+async def test_some_addresses_need_no_key(caller: Caller, path: str) -> None:
+    answer = await caller.get(path, headers={"Authorization": ""})
+    assert answer.status_code == 200
+
+
+async def test_a_key_is_asked_for_before_the_body_is_looked_at(caller: Caller) -> None:
+    for path in ("/recommend", "/recommenders/films/items"):
+        answer = await caller.post(path, content=b"nonsense", headers={"Authorization": "Bearer x"})
+        assert answer.status_code == 401
+
+
+async def test_a_revoked_key_is_refused_at_once(caller: Caller) -> None:
+    ring = caller.live["runtime"].keys
+    key = await ring.create(label="gone", scopes=frozenset({"admin"}))
+    headers = {"Authorization": f"Bearer {key}"}
+    assert (await caller.get("/recommenders", headers=headers)).status_code == 200
+    (record,) = [one for one in await ring.list() if one.label == "gone"]
+    await ring.revoke(record.id)
+    assert (await caller.get("/recommenders", headers=headers)).status_code == 401
+    assert (await caller.get("/recommenders")).status_code == 200, KEY
