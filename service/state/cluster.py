@@ -116,16 +116,16 @@ class Cluster(Route):
         except (ValueError, IndexError):
             command.fail(StoreUnavailable("the cluster redirects to nowhere"))
             return
-        if code == "MOVED":
-            self._map_again()
-        command.attempts += 1
-        if command.attempts > 3:  # two members that each name the other settle it in a moment
-            self.retry(command)
-        elif code == "ASK":
+        if code == "ASK":
             owner.send(_asking(command))
             owner.send(command)
-        else:
+            return
+        self._map_again()
+        if command.attempts < 3:
+            command.attempts += 1
             owner.send(command)
+        else:
+            self.retry(command)  # members that name each other come to agree in a moment
 
     def _host_of(self, lane: Lane) -> str:
         """Return the host of a lane: a redirection without a host means the same one."""

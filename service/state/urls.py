@@ -81,6 +81,8 @@ def parse(url: str) -> Location:
         query = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
     except ValueError:
         raise refused(f"is not a URL; accepted are {ACCEPTED}") from None
+    if parts.fragment:
+        raise refused("has a '#' part; percent-encode '#' in a password as %23")
     options = dict(query)
     if len(options) != len(query):
         raise refused("names an option twice")
@@ -94,8 +96,6 @@ def parse(url: str) -> Location:
         raise refused(f"must begin with one of {ACCEPTED}")
     if options:
         raise refused(f"has an unknown option {min(options)!r} for {parts.scheme}://")
-    if parts.fragment:
-        raise refused("has a '#' part; percent-encode '#' in a password as %23")
     return location
 
 
