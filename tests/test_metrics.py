@@ -1,0 +1,163 @@
+"""Metrics add up, keep private things out, and cost little."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from service.decisions.observer import Answer, Heard, Observer
+from service.metrics import FLUSH_SECONDS, Metrics
+from service.privacy.charges import NANO, Charge
+
+ALLOWED = {"recommender", "algorithm", "outcome", "route", "method", "status", "operation"}
+
+
+def samples(text: bytes) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    return {
+        (one.name, tuple(sorted(one.labels.items()))): one.value
+        for family in text_string_to_metric_families(text.decode())
+        for one in family.samples
+    }
+
+
+def by_name(text: bytes, name: str) -> float:
+    return sum(value for (found, _), value in samples(text).items() if found == name)
+
+
+def busy(metrics: Metrics) -> None:
+    observer: Observer = metrics
+    for outcome in Answer:
+        observer.recommendation(
+            recommender="films",
+            algorithm="p-dap",
+            outcome=outcome,
+            charge=Charge(nano_epsilon=NANO // 2, nano_rho=NANO // 8),
+            items=2,
+            estimated_regret=0.25,
+        )
+    for heard in Heard:
+        observer.feedback(recommender="films", algorithm="p-dap", outcome=heard, reward=0.5)
+    observer.exhausted(recommender="films", algorithm="p-dap")
+    observer.survey(recommender="films", algorithm="p-dap", cells=7, depth=3, splits=2, explored=4)
+    metrics.began()
+    metrics.answered(method="POST", route="/recommend", status=200, seconds=0.0007)
+    metrics.stored("spend", 0.0002)
+    metrics.store_failed("spend")
+    metrics.store_up(True)
+
+
+def test_everything_that_was_observed_is_shown() -> None:
+    metrics = Metrics(version="1.2.3")
+    busy(metrics)
+    metrics.flush()
+    text = metrics.render()
+    assert by_name(text, "discreet_recommendations_total") == len(Answer)
+    assert by_name(text, "discreet_items_total") == 2 * len(Answer)
+    assert by_name(text, "discreet_epsilon_spent_total") == pytest.approx(len(Answer) / 2)
+    assert by_name(text, "discreet_rho_spent_total") == pytest.approx(len(Answer) / 8)
+    assert by_name(text, "discreet_estimated_regret_total") == pytest.approx(len(Answer) / 4)
+    assert by_name(text, "discreet_feedback_total") == len(Heard)
+    assert by_name(text, "discreet_reward_total") == 0.5, "only what was counted"
+    assert by_name(text, "discreet_budgets_exhausted_total") == 1
+    for name, value in (("cells", 7), ("depth", 3), ("splits", 2), ("arms_explored", 4)):
+        assert by_name(text, f"discreet_{name}") == value
+    assert by_name(text, "discreet_store_up") == 1
+    assert by_name(text, "discreet_store_failures_total") == 1
+    assert 'discreet_build_info{version="1.2.3"} 1.0' in text.decode()
+
+
+def test_labels_are_of_bounded_kinds_only() -> None:
+    metrics = Metrics(version="1")
+    busy(metrics)
+    metrics.flush()
+    labels = {name for _, pairs in samples(metrics.render()) for name, _ in pairs}
+    assert labels - {"le", "version"} <= ALLOWED
+
+
+def test_a_recommenders_series_begin_at_zero() -> None:
+    metrics = Metrics(version="1")
+    metrics.survey(recommender="new", algorithm="p-dap", cells=0, depth=0, splits=0, explored=0)
+    found = samples(metrics.render())
+    zeros = [value for (name, pairs), value in found.items() if ("recommender", "new") in pairs]
+    assert len(zeros) > 15
+    assert set(zeros) == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "bucket"), [(0.0, "0.0005"), (0.0005, "0.0005"), (0.003, "0.005"), (99.0, "+Inf")]
+)
+def test_durations_fall_into_the_right_bucket(seconds: float, bucket: str) -> None:
+    metrics = Metrics(version="1")
+    metrics.stored("read", seconds)
+    metrics.flush()
+    found = samples(metrics.render())
+    counts = {
+        dict(pairs)["le"]: value
+        for (name, pairs), value in found.items()
+        if name == "discreet_store_duration_seconds_bucket"
+    }
+    first = next(bound for bound, count in counts.items() if count == 1)
+    assert first == bucket
+    assert counts["+Inf"] == 1
+    assert by_name(metrics.render(), "discreet_store_duration_seconds_sum") == seconds
+
+
+def test_flushing_twice_counts_once() -> None:
+    metrics = Metrics(version="1")
+    busy(metrics)
+    metrics.flush()
+    once = metrics.render()
+    metrics.flush()
+    assert metrics.render() == once
+
+
+def test_an_event_loop_flushes_by_itself() -> None:
+    async def run() -> bytes:
+        metrics = Metrics(version="1")
+        metrics.attach(asyncio.get_running_loop().call_later)
+        metrics.exhausted(recommender="films", algorithm="p-dap")
+        await asyncio.sleep(5 * FLUSH_SECONDS)
+        return metrics.render()
+
+    assert by_name(asyncio.run(run()), "discreet_budgets_exhausted_total") == 1
+
+
+WORKER = """
+import os, sys
+from service.metrics import Metrics
+from tests.test_metrics import busy
+for _ in range(3):
+    if os.fork() == 0:
+        metrics = Metrics(version="1")
+        busy(metrics)
+        metrics.began()
+        metrics.flush()
+        os._exit(0)
+    os.wait()
+metrics = Metrics(version="1")
+sys.stdout.buffer.write(metrics.render())
+"""
+
+
+def test_several_workers_are_added_up(tmp_path: Path) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", WORKER],
+        env={**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)},
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        check=True,
+    )
+    text = answer.stdout
+    assert by_name(text, "discreet_recommendations_total") == 3 * len(Answer)
+    assert by_name(text, "discreet_epsilon_spent_total") == pytest.approx(3 * len(Answer) / 2)
+    assert by_name(text, "discreet_request_duration_seconds_count") == 3
+    assert by_name(text, "discreet_requests_in_flight") == 3
+    assert by_name(text, "discreet_cells") == 7, "a gauge of the store, not of a worker"
+    assert by_name(text, "discreet_build_info") == 1
+    labels = {name for _, pairs in samples(text) for name, _ in pairs}
+    assert "pid" not in labels
+    assert "Answers, by outcome" in text.decode()

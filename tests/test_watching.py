@@ -1,0 +1,64 @@
+"""A watched store is the same store, and its watcher hears about every operation."""
+
+import inspect
+
+import pytest
+
+from service.errors import StateOverflow, StoreUnavailable
+from service.state.memory import MemoryStore
+from service.state.stores import Store
+from service.watching import OPERATIONS, watched
+from tests.api.stores import MoodyStore
+
+pytestmark = pytest.mark.anyio
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.stored_: list[str] = []
+        self.failed: list[str] = []
+
+    def stored(self, operation: str, seconds: float) -> None:
+        assert seconds >= 0
+        self.stored_.append(operation)
+
+    def store_failed(self, operation: str) -> None:
+        self.failed.append(operation)
+
+
+def test_every_operation_of_the_protocol_is_watched() -> None:
+    methods = {
+        name
+        for name, value in inspect.getmembers(Store, inspect.isfunction)
+        if not name.startswith("_")
+    }
+    assert methods == {*OPERATIONS, "open", "close"}
+
+
+async def test_answers_and_times_are_handed_on() -> None:
+    heard, inner = Heard(), MemoryStore()
+    store = watched(inner, heard)
+    await store.open()
+    assert await store.secret(name="s", proposal=b"x" * 32) == b"x" * 32
+    assert await inner.secret(name="s", proposal=b"y" * 32) == b"x" * 32
+    assert heard.stored_ == ["secret"]
+    await store.close()
+
+
+async def test_a_command_is_issued_when_it_is_called_not_when_it_is_awaited() -> None:
+    inner = MoodyStore()
+    answer = watched(inner, Heard()).ping()
+    assert inner.calls == ["ping"]
+    await answer
+
+
+async def test_failures_are_heard_and_handed_on() -> None:
+    heard, inner = Heard(), MoodyStore()
+    store = watched(inner, heard)
+    inner.mood = StoreUnavailable()
+    with pytest.raises(StoreUnavailable):
+        await store.ping()
+    inner.mood = StateOverflow()
+    with pytest.raises(StateOverflow):
+        await store.ping()
+    assert (heard.stored_, heard.failed) == ([], ["ping"])
