@@ -81,7 +81,7 @@ async def drive(
     lanes = [Lane(url=traffic.url, key=traffic.key) for _ in range(traffic.connections)]
     driver = _Driver(traffic, lanes, stop or asyncio.Event(), watch)
     try:
-        return await driver.run(await driver.learn_catalogue())
+        return await driver.run(await driver.learn_catalogue(lanes[0]))
     finally:
         for lane in lanes:
             lane.close()
@@ -104,13 +104,13 @@ class _Driver:
 
     # Before the first visit.
 
-    async def learn_catalogue(self) -> int:
+    async def learn_catalogue(self, lane: Lane) -> int:
         """Ask what can be recommended, and return how many numbers a context has.
 
         This is also how we find out whether there is anybody to talk to.
         """
         traffic = self._traffic
-        document = await self._document()
+        document = await self._document(lane)
         dimensions = int(document["context"]["dimensions"])
         items = tuple(item["id"] for item in document["items"] if not item["hidden"])
         if not items:
@@ -121,10 +121,10 @@ class _Driver:
         self._place = {item: index for index, item in enumerate(items)}
         return dimensions
 
-    async def _document(self) -> dict[str, Any]:
+    async def _document(self, lane: Lane) -> dict[str, Any]:
         traffic = self._traffic
         try:
-            answer = await self._lanes[0].call("GET", f"/recommenders/{traffic.recommender}")
+            answer = await lane.call("GET", f"/recommenders/{traffic.recommender}")
         except Unanswered as error:
             raise InvalidArgument(
                 "url",
@@ -143,7 +143,7 @@ class _Driver:
             )
         if answer.status == 404:
             raise InvalidArgument(
-                "recommender", f"no {traffic.recommender} here; there is {await self._names()}"
+                "recommender", f"no {traffic.recommender} here; there is {await self._names(lane)}"
             )
         if answer.status != 200 or answer.body is None:
             raise InvalidArgument(
@@ -151,8 +151,8 @@ class _Driver:
             )
         return answer.body
 
-    async def _names(self) -> str:
-        answer = await self._lanes[0].call("GET", "/recommenders")
+    async def _names(self, lane: Lane) -> str:
+        answer = await lane.call("GET", "/recommenders")
         names = (answer.body or {}).get("recommenders")
         if answer.status != 200 or not isinstance(names, list):
             return "no list of recommenders either: is this a Discreet server?"
@@ -201,7 +201,7 @@ class _Driver:
         if answer is None:
             return
         item = answer["items"][0]["id"]
-        if not await self._knows(item):
+        if not await self._knows(lane, item):
             return
         means = self._rewards.means(visit.context)
         place = self._place[item]
@@ -213,12 +213,12 @@ class _Driver:
         if await self._post(lane, "/feedback", told) is not None:
             self._tally.heard()
 
-    async def _knows(self, item: str) -> bool:
+    async def _knows(self, lane: Lane, item: str) -> bool:
         """Tell whether the item's truth is known; the catalogue may have grown under our feet."""
         if item not in self._place:
             try:
-                await self.learn_catalogue()
-            except InvalidArgument as error:
+                await self.learn_catalogue(lane)
+            except (InvalidArgument, Unanswered) as error:
                 self._tally.fault(str(error))
                 return False
         if item not in self._place:

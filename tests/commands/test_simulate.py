@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -36,8 +37,8 @@ def test_the_figures_as_json(demo: Demo, tmp_path: Path) -> None:  # noqa: F811
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["recommender"] == "films"
-    assert report["overall"]["answers"] == 50
-    assert report["feedback"] == 50
+    assert 0 < report["overall"]["answers"] <= 50
+    assert report["feedback"] == report["overall"]["answers"]
     assert 0 < report["overall"]["true_regret"] < 1
     assert report["faults"] == {}
     assert report["interrupted"] is False
@@ -51,7 +52,7 @@ def test_a_summary_for_people(demo: Demo, tmp_path: Path) -> None:  # noqa: F811
     assert done.returncode == 0, done.stderr
     assert "mean reward" in done.stdout
     assert "true regret" in done.stdout
-    assert "20 recommendations and 20 feedbacks" in " ".join(done.stdout.split())
+    assert re.search(r"sent after .* s: (\d+) recommendations and \1 feedbacks", done.stdout)
     assert demo.key not in done.stdout + done.stderr
 
 

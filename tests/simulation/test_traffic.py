@@ -27,22 +27,37 @@ def document(*items: str, budget: float = 100.0) -> dict[str, Any]:
 
 
 def traffic_to(demo: Demo, recommender: str, **changes: Any) -> Traffic:  # noqa: F811
-    base = Traffic(url=demo.url, key=demo.key, recommender=recommender, rate=100, seconds=1.5)
+    base = Traffic(url=demo.url, key=demo.key, recommender=recommender, rate=100, seconds=600)
     return replace(base, **{"clients": 20, "seed": 5, **changes})
+
+
+def drive_for(plan: Traffic, answers: int) -> Tally:
+    """Send traffic until there were so many answers, however long a busy machine takes."""
+
+    async def until_enough() -> Tally:
+        stop = asyncio.Event()
+
+        def watch(tally: Tally) -> None:
+            if tally.total.answers >= answers:
+                stop.set()
+
+        return await drive(plan, stop=stop, watch=watch)
+
+    return asyncio.run(asyncio.wait_for(until_enough(), 90))
 
 
 def test_what_is_reported_is_what_the_server_counted(demo: Demo) -> None:  # noqa: F811
     demo.call("PUT", "/recommenders/counted", document("a", "b", "c", budget=3.0))
-    tally = asyncio.run(drive(traffic_to(demo, "counted")))
+    tally = drive_for(traffic_to(demo, "counted"), 150)
     counted = demo.samples("counted")
     assert not tally.faults
     assert tally.gone is None
-    assert tally.total.answers == 150
-    assert tally.feedback == 150
+    assert tally.total.answers >= 150
+    assert tally.feedback == tally.total.answers
     assert counted["discreet_recommendations_total", "degraded"] == tally.total.degraded > 0
     personal = counted["discreet_recommendations_total", "personalised"]
-    assert personal + tally.total.degraded == 150
-    assert counted["discreet_feedback_total", "counted"] == 150
+    assert personal + tally.total.degraded == tally.total.answers
+    assert counted["discreet_feedback_total", "counted"] == tally.feedback
     assert counted["discreet_reward_total", ""] == tally.total.reward > 0
     assert counted["discreet_epsilon_spent_total", ""] == pytest.approx(personal * 1.0)
     # Three answers each for twenty clients, and not one more.
@@ -51,10 +66,11 @@ def test_what_is_reported_is_what_the_server_counted(demo: Demo) -> None:  # noq
 
 def test_the_same_people_come_back_to_their_old_budgets(demo: Demo) -> None:  # noqa: F811
     demo.call("PUT", "/recommenders/returning", document("a", "b", budget=1.0))
-    plan = traffic_to(demo, "returning", clients=5, seconds=1.0)
-    first = asyncio.run(drive(plan))
-    again = asyncio.run(drive(plan))
-    others = asyncio.run(drive(replace(plan, name="somebody-else")))
+    plan = traffic_to(demo, "returning", clients=5)
+    # The least keen of the five stays away from 100 visits with probability 1e-6.
+    first = drive_for(plan, 100)
+    again = drive_for(plan, 100)
+    others = drive_for(replace(plan, name="somebody-else"), 100)
     assert first.total.answers - first.total.degraded == 5
     assert again.total.degraded == again.total.answers
     assert others.total.answers - others.total.degraded == 5
@@ -62,50 +78,62 @@ def test_the_same_people_come_back_to_their_old_budgets(demo: Demo) -> None:  # 
 
 def test_regret_is_the_truth_of_the_world_not_of_the_learner(demo: Demo) -> None:  # noqa: F811
     demo.call("PUT", "/recommenders/single", document("only"))
-    tally = asyncio.run(drive(traffic_to(demo, "single", seconds=0.5)))
-    assert tally.total.answers == 50
-    assert tally.total.regret == 0.0
+    assert drive_for(traffic_to(demo, "single"), 50).total.regret == 0.0
 
 
 def test_items_that_appear_meanwhile_are_known(demo: Demo) -> None:  # noqa: F811
     demo.call("PUT", "/recommenders/growing", document("old"))
-    changed = threading.Timer(
-        0.5, lambda: demo.call("PUT", "/recommenders/growing", document("new"))
+    change = threading.Thread(
+        target=lambda: demo.call("PUT", "/recommenders/growing", document("new"))
     )
-    changed.start()
-    tally = asyncio.run(drive(traffic_to(demo, "growing", seconds=3.0)))
-    changed.join()
-    # An answer for the removed item may be under way when it goes: its feedback is then refused.
-    assert sum(tally.faults.values()) <= 3
-    assert tally.total.answers >= 290
+    answers_before: list[int] = []
+
+    async def until_both_were_seen() -> Tally:
+        stop = asyncio.Event()
+
+        def watch(tally: Tally) -> None:
+            answers = tally.total.answers
+            if answers >= 20 and change.ident is None:
+                change.start()
+            elif change.ident is not None and not change.is_alive():
+                if not answers_before:
+                    answers_before.append(answers)
+                elif answers >= answers_before[0] + 40:
+                    stop.set()
+
+        return await drive(traffic_to(demo, "growing"), stop=stop, watch=watch)
+
+    tally = asyncio.run(asyncio.wait_for(until_both_were_seen(), 90))
+    change.join()
+    # Answers with the removed item may be under way when it goes, one on each connection; their
+    # feedback is then refused. Whoever did not know the new item would fault on every answer.
+    assert tally.faults.total() <= 16
     assert tally.total.regret == 0.0
 
 
 def test_stop_lets_requests_under_way_finish(demo: Demo) -> None:  # noqa: F811
     demo.call("PUT", "/recommenders/stopped", document("a", "b"))
-
-    async def stop_soon() -> Tally:
-        stop = asyncio.Event()
-
-        def watch(tally: Tally) -> None:
-            if tally.total.answers >= 20:
-                stop.set()
-
-        return await drive(traffic_to(demo, "stopped", seconds=600), stop=stop, watch=watch)
-
-    tally = asyncio.run(asyncio.wait_for(stop_soon(), 60))
+    tally = drive_for(traffic_to(demo, "stopped"), 20)
     assert tally.interrupted
-    assert 20 <= tally.total.answers < 200
+    # At most one visit was under way on each of the sixteen connections.
+    assert 20 <= tally.total.answers <= 36
     assert tally.feedback == tally.total.answers
+
+
+def test_it_ends_by_itself_and_never_sends_more_than_was_asked(demo: Demo) -> None:  # noqa: F811
+    demo.call("PUT", "/recommenders/bounded", document("a", "b"))
+    tally = asyncio.run(drive(traffic_to(demo, "bounded", seconds=0.5)))
+    assert not tally.interrupted
+    assert 0 < tally.total.answers <= 50
 
 
 def test_a_server_that_goes_away_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.5)
     with demo_server(tmp_path, "--workers", "1") as short_lived:
-        plan = traffic_to(short_lived, "films", seconds=600)
+        plan = traffic_to(short_lived, "films")
 
         def watch(tally: Tally) -> None:
-            if tally.total.answers == 30:
+            if tally.total.answers >= 30 and short_lived.process.poll() is None:
                 short_lived.process.terminate()
 
         tally = asyncio.run(asyncio.wait_for(drive(plan, watch=watch), 90))
