@@ -32,7 +32,6 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.signal import fftconvolve
 
 from service.errors import InvalidArgument, StateOverflow
 from service.privacy.continual import contract
@@ -116,11 +115,8 @@ class SquareRoot:
         steps = contract.to_steps(value, dimension=self.dimension, granularity=self.granularity)
         values = np.concatenate([state.values, steps[None, :]])
         coefficients = _inner(self.horizon)[: len(values)][::-1]
-        largest = int(np.abs(values).max())
-        if largest * int(coefficients.sum()) >= _MOST:
-            raise StateOverflow("a running sum would leave 64 bits; use a coarser granularity")
-        drawn = noise.discrete_gaussian(scale=self.scale / self._fine, size=self.dimension)
-        row = coefficients @ values + drawn
+        row = _apply(coefficients, values)
+        row += noise.discrete_gaussian(scale=self.scale / self._fine, size=self.dimension)
         noisy = np.concatenate([state.noisy, row[None, :]])
         return SquareRootState(contract.frozen(values), contract.frozen(noisy))
 
@@ -153,6 +149,13 @@ class SquareRoot:
         return SquareRootState(contract.frozen(values), contract.frozen(noisy))
 
 
+def _apply(coefficients: Integers, values: Integers) -> Integers:
+    """Return the next row of C x, exactly."""
+    if int(np.abs(values).max()) * int(coefficients.sum()) >= _MOST:
+        raise StateOverflow("a running sum would leave 64 bits; use a coarser granularity")
+    return coefficients @ values
+
+
 @lru_cache(maxsize=8)
 def _root(horizon: int) -> Floats:
     k = np.arange(1, horizon, dtype=np.float64)
@@ -172,10 +175,16 @@ def _outer(horizon: int) -> Floats:
     e = _inner(horizon) * _UNIT - f
     k = np.arange(1, horizon, dtype=np.float64)
     inverse = np.concatenate([[1.0], np.cumprod((2 * k - 3) / (2 * k))])
-    square = fftconvolve(e, e)[:horizon]
-    outer: Floats = f - e + fftconvolve(square, inverse)[:horizon]
+    outer = f - e + _multiply(_multiply(e, e), inverse)
     outer.flags.writeable = False
     return outer
+
+
+def _multiply(one: Floats, two: Floats) -> Floats:
+    """Return the product of two power series, as far as they go."""
+    size = 1 << (2 * len(one) - 1).bit_length()
+    product: Floats = np.fft.irfft(np.fft.rfft(one, size) * np.fft.rfft(two, size), size)
+    return product[: len(one)]
 
 
 @lru_cache(maxsize=8)
