@@ -37,7 +37,7 @@ def open_page(tab: Watched, demo: Demo, recommender: str = "") -> Page:
 
 
 def send(demo: Demo, recommender: str, **changes: Any) -> None:
-    plan = {"rate": 100.0, "seconds": 3.0, "clients": 60, "seed": 3, "name": recommender}
+    plan = {"rate": 100.0, "seconds": 2.0, "clients": 10, "seed": 3, "name": recommender}
     traffic = Traffic(url=demo.url, key=demo.key, recommender=recommender, **{**plan, **changes})
     # The browser's driver owns this thread's event loop, so traffic gets a thread of its own.
     tally = _in_a_thread(lambda: asyncio.run(drive(traffic)))
