@@ -90,6 +90,16 @@ class TestExponential:
             worst = max(worst, spread(first, second))
         assert not exceeds_exp(worst, decimal(epsilon))
 
+    def test_the_roundings_of_doubles_are_paid_for(self) -> None:
+        # A quarter apart, hence ten of forty steps, and yet eleven once doubles have rounded.
+        near, far = 0.16249999999999998, 0.4125
+        assert Fraction(far) - Fraction(near) <= Fraction(1, 4)
+        assert int(far * 40 + 0.5) - int(near * 40 + 0.5) == 11
+        mechanism = ExponentialMechanism(epsilon=2.0, sensitivity=0.25, steps=40)
+        first = mechanism.weights(np.array([near, far]))
+        second = mechanism.weights(np.array([far, near]))
+        assert not exceeds_exp(spread(first, second), Fraction(2))
+
     def test_half_the_sensitivity_would_be_noticed(self) -> None:
         # The planted fault: the same neighbours, a mechanism that was told half of it.
         mechanism = ExponentialMechanism(epsilon=1.0, sensitivity=0.5)
