@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from service.simulation.traffic import Traffic, drive
 from tests.browser.conftest import Watched
-from tests.demo_server import Demo, demo_server
+from tests.demo_server import DISCREET, Demo, demo_server
 
 FIGURES = ("reward", "regret", "epsilon", "cells", "degraded", "traffic")
 
@@ -213,6 +214,31 @@ def test_a_wrong_key_is_said_and_can_be_mended(tab: Watched, demo: Demo) -> None
     expect(tab.page.locator("#health")).to_have_text("up")
     expect(message).to_be_hidden()
     expect(tab.page.locator("#figures")).to_be_visible()
+
+
+def key_for(demo: Demo, scope: str) -> str:
+    command = [DISCREET, "keys", "create", "--label", "test", "--scope", scope]
+    made = subprocess.run(
+        [*command, "--data", str(demo.data)], capture_output=True, text=True, check=True
+    )
+    found = re.search(r"dk_\S+", made.stdout)
+    assert found is not None
+    return found.group()
+
+
+def test_a_key_for_figures_only(tab: Watched, demo: Demo) -> None:
+    tab.expected = ("403",)
+    tab.page.goto(f"{demo.url}/#key={key_for(demo, 'metrics')}")
+    expect(tab.page.locator("#figures")).to_be_visible()
+    expect(tab.page.locator("#trial-why")).to_contain_text("serve and admin scopes")
+    expect(tab.page.locator("#ask")).to_be_hidden()
+
+
+def test_a_key_that_may_not_see_figures(tab: Watched, demo: Demo) -> None:
+    tab.expected = ("403",)
+    tab.page.goto(f"{demo.url}/#key={key_for(demo, 'serve')}")
+    expect(tab.page.get_by_role("alert")).to_contain_text("may not read the figures")
+    expect(tab.page.locator("#figures")).to_be_hidden()
 
 
 def test_the_key_stays_in_the_tab(tab: Watched, demo: Demo) -> None:
