@@ -24,8 +24,9 @@ test that it pays for; fewer votes are refused here). Then |ln P(j) / P'(j)| <= 
     K = 1 + ln(1 + 1 / (e g)) / lambda + (c - 1) + 1 / (m (tau - 1)),
     tau = exp(lambda / (2 m)),  g = gamma / (m (1 - gamma)),  c = max(1, 1 / (g m (tau - 1))).
 
-K is 1.05 to 1.25 for the paper's lambda and gamma >= 1 / tau, and at most 1.82 for the paper's own
-gamma at m = 2. The paper's lemma 12 has 3 in its place, needs W >= 6 m, and is loose because it
+For 2 to 10 objects and tau of 10 or more, K lies between 1.05 and 1.28 if gamma >= 1 / tau, and is
+at most 1.82 with the paper's own gamma at m = 2, where that is less than 1 / tau. The paper's lemma
+12 has 3 / W where we have K ln(1 + 1 / (W - 1)), needs W >= 6 m, and is loose because it
 bounds F by phi(1/m), where convexity gives m times that.
 
 Proof. Let the weight of the vote for object k grow from 0 to 1, w being the number of votes so
