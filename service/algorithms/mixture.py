@@ -1,0 +1,128 @@
+"""One draw of the served adaptive partition, and the proof that it is private.
+
+With a public probability g the answer is drawn from a distribution q that ignores the context;
+otherwise from the shortlist H by `ShortlistResponse`, which is told the best arm of H for the cell:
+
+    p(k | C) = (1 - g) * r(k | C) + g * q(k).
+
+Only which arm of H is best depends on the context. Everything else (H, g, q and the arms that are
+left) is fixed before the context is looked at.
+
+Proof. r is eps-DP: r(k | C) <= e^eps * r(k | C') for all arms k and cells C, C'. So
+    p(k | C) <= (1 - g) * e^eps * r(k | C') + g * q(k) <= e^eps * p(k | C').
+More exactly, an arm of H has r in {a, e^eps * a} with a = 1 / (e^eps + h - 1), hence
+    p(k | C) / p(k | C') <= ((1 - g) * e^eps * a + g * q(k)) / ((1 - g) * a + g * q(k)),
+which falls from e^eps at g = 0 to 1 at g = 1; an arm outside H has the ratio 1. Exploration that
+ignores the context therefore costs nothing.
+
+Cells may have epsilons of their own (geometric mode), all at most E, with one H of h arms. The
+largest ratio is then that of an arm which is best in C and not in C':
+    e^eps_C * (e^eps_C' + h - 1) / (e^eps_C + h - 1).
+It grows with both epsilons, so it is at most its value at eps_C = eps_C' = E, which is e^E. An arm
+that is best in neither has (e^eps_C' + h - 1) / (e^eps_C + h - 1) <= e^E, and the rest are inverses
+of these. The integer weights have rational odds of at most e^eps, which take the place of e^eps in
+the same lines. So the draw is E-DP between any two contexts, wherever they lie.
+
+A list is drawn arm by arm. Which arms are left is known from the answer so far, so each draw is
+such a mixture again, and the draws compose.
+"""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from service.algorithms.contract import Choice, Floats
+from service.algorithms.outlook import COIN_SIDES, Weights
+from service.algorithms.shortlist import Slots
+from service.privacy.choice import ShortlistResponse
+from service.privacy.draw import draw_index
+from service.privacy.noise import NoiseSource
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Mixture:
+    """The law of one answer.
+
+    `arms` are the arms that are left, ascending, with their weights in q; `ranking` those of them
+    that can be shortlisted, of which the first `size` are, with the cell's `utilities`.
+    `response` None answers the best arm itself.
+    """
+
+    arms: Slots
+    curiosity: Weights
+    coin: int
+    ranking: Slots
+    utilities: Floats
+    size: int
+    response: ShortlistResponse | None
+    best: int = field(init=False)
+    """The position in H of the best arm; among equals, of the better ranked one."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "best", int(self.utilities[: self.size].argmax()))
+
+    @property
+    def shortlist(self) -> Slots:
+        """Return H."""
+        return self.ranking[: self.size]
+
+    def draw(self, noise: NoiseSource) -> Choice:
+        """Return an arm and the probability that it had."""
+        if len(self.arms) == 1:
+            return Choice(slot=int(self.arms[0]), propensity=1.0)
+        if self.coin and noise.bits(32) < self.coin:
+            slot = int(self.arms[draw_index(self.curiosity, noise)])
+            (listed,) = np.nonzero(self.shortlist == slot)
+            position = int(listed[0]) if len(listed) else None
+        else:
+            position = self.best
+            if self.response is not None:
+                size = min(self.size, len(self.ranking))
+                position = self.response.choose(best=self.best, size=size, noise=noise).value
+            slot = int(self.ranking[position])
+        return Choice(slot=slot, propensity=self._propensity(slot, position))
+
+    def _propensity(self, slot: int, position: int | None) -> float:
+        """Return the probability of an arm, over both ways of answering it."""
+        explored = self.coin / COIN_SIDES
+        weight = int(self.curiosity[self.arms.searchsorted(slot)])
+        free = explored * weight / int(self.curiosity.sum())
+        if position is None:
+            return free
+        paid = float(position == self.best)
+        if self.response is not None:
+            size = min(self.size, len(self.ranking))
+            paid = self.response.probability(is_best=position == self.best, size=size)
+        return free + (1.0 - explored) * paid
+
+    def law(self) -> dict[int, Fraction]:
+        """Return every arm's probability exactly, from the integers that are drawn from."""
+        explored = Fraction(self.coin, COIN_SIDES)
+        total = int(self.curiosity.sum())
+        law = {
+            int(slot): explored * int(weight) / total
+            for slot, weight in zip(self.arms, self.curiosity, strict=True)
+        }
+        shortlist = self.shortlist
+        weights = [int(position == self.best) for position in range(len(shortlist))]
+        if self.response is not None:
+            drawn = self.response.weights(best=self.best, size=len(shortlist))
+            weights = [int(weight) for weight in drawn]
+        for slot, weight in zip(shortlist, weights, strict=True):
+            law[int(slot)] += (1 - explored) * Fraction(weight, sum(weights))
+        return law
+
+    def without(self, slot: int) -> "Mixture":
+        """Return the law of the next answer of a list, after `slot`."""
+        kept = self.arms != slot
+        ranked = self.ranking != slot
+        return Mixture(
+            arms=self.arms[kept],
+            curiosity=self.curiosity[kept],
+            coin=self.coin,
+            ranking=self.ranking[ranked],
+            utilities=self.utilities[ranked],
+            size=self.size,
+            response=self.response,
+        )
