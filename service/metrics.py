@@ -251,6 +251,7 @@ class Metrics:
     def began(self) -> None:
         """Note that a request has arrived."""
         self._in_flight += 1
+        self._schedule()
 
     def answered(self, *, method: str, route: str, status: int, seconds: float) -> None:
         """Note that a request was answered; `route` is a template, never a path."""

@@ -1,0 +1,148 @@
+"""`discreet serve`, really running: several workers, a real store, a real socket."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+DISCREET = str(Path(sys.executable).parent / "discreet")
+KEY = "key-for-end-to-end-tests"
+START_SECONDS = 60
+STOP_SECONDS = 30
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    """A small recommender."""
+    return {
+        "algorithm": "p-dap",
+        "items": ["a", "b", "c", "d"],
+        "context": {"dimensions": 2},
+        "privacy": {"epsilon": 1.0, "budget": {"epsilon": 1_000.0}},
+        **changes,
+    }
+
+
+@dataclass
+class Server:
+    """A running server, its output so far, and how to call it."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+    data: Path
+    log: Path
+    key: str = KEY
+    client: httpx.Client = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.client = httpx.Client(
+            base_url=self.url, headers={"Authorization": f"Bearer {self.key}"}, timeout=30
+        )
+
+    @property
+    def output(self) -> str:
+        return self.log.read_text()
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """The log's JSON lines; the banner is not one of them."""
+        return [json.loads(line) for line in self.output.splitlines() if line.startswith("{")]
+
+    @property
+    def workers(self) -> list[int]:
+        return [pid for pid in children(self.process.pid) if "keeper" not in command_of(pid)]
+
+    @property
+    def valkey(self) -> int:
+        """The embedded store's process: the keeper's only child."""
+        (keeper,) = [pid for pid in children(self.process.pid) if "keeper" in command_of(pid)]
+        (server,) = children(keeper)
+        return server
+
+    def put(self, name: str, **changes: Any) -> None:
+        answer = self.client.put(f"/recommenders/{name}", json=document(**changes))
+        assert answer.is_success, answer.text
+
+    def budget(self, recommender: str, client: str) -> float:
+        """Return the epsilon that a client has spent."""
+        answer = self.client.get(f"/clients/{client}/budget", params={"recommender": recommender})
+        assert answer.status_code == 200, answer.text
+        return float(answer.json()["spent"]["epsilon"])
+
+    def wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                pytest.fail(f"the server ended with {self.process.returncode}:\n{self.output}")
+            try:
+                if httpx.get(f"{self.url}/health/ready", timeout=5).status_code == 200:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(0.05)
+        pytest.fail(f"the server was not ready in time:\n{self.output}")
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Stop gracefully; return the exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.process.wait(STOP_SECONDS)
+
+
+def children(pid: int) -> list[int]:
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(child) for child in text.split()]
+
+
+def command_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def environment(**changes: str) -> dict[str, str]:
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("DISCREET_")}
+    return {**ours, **changes}
+
+
+@contextmanager
+def serving(data: Path, *options: str, key: str = KEY, **variables: str) -> Iterator[Server]:
+    """Start a server with two workers and stop it in the end."""
+    port = free_port()
+    data.mkdir(exist_ok=True)
+    log = data / "output.log"
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [DISCREET, "serve", "--port", str(port), "--data", str(data), "--workers", "2",
+             *options],
+            stdout=output,
+            stderr=output,
+            env=environment(DISCREET_API_KEY=key, **variables),
+            start_new_session=True,
+        )  # fmt: skip
+    server = Server(process, f"http://127.0.0.1:{port}", data, log, key)
+    try:
+        server.wait_until_ready()
+        yield server
+    finally:
+        server.client.close()
+        try:
+            server.stop()
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise

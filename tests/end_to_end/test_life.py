@@ -1,0 +1,319 @@
+"""Starting, stopping, crashing and coming back."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.end_to_end.servers import (
+    DISCREET,
+    KEY,
+    Server,
+    command_of,
+    document,
+    environment,
+    free_port,
+    serving,
+)
+from tests.state.servers import cluster, valkey
+
+QUESTION = {"recommender": "films", "client": "x", "context": [0.3, 0.6]}
+
+
+def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [DISCREET, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment(**variables),
+    )
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_a_restart_keeps_ledgers_answers_and_what_was_learned(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        server.put("films")
+        asked = {**QUESTION, "event_id": "before"}
+        first = server.client.post("/recommend", json=asked)
+        told = {"event_id": "before", "reward": 1}
+        assert server.client.post("/feedback", json=told).json()["duplicate"] is False
+        store = server.valkey
+        assert server.stop() == 0
+        assert not alive(store)
+    with serving(tmp_path) as server:
+        assert server.client.post("/recommend", json=asked).content == first.content
+        assert server.client.post("/feedback", json=told).json()["duplicate"] is True
+        assert server.budget("films", "x") == 1.0
+        shown = server.client.get("/recommenders/films").json()
+        assert [item["id"] for item in shown["items"]] == document()["items"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_requests_in_flight_are_finished_before_stopping(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    with serving(tmp_path, DISCREET_STORE_TIMEOUT_SECONDS="30") as server:
+        server.put("films")
+        store = server.valkey
+        os.kill(store, signal.SIGSTOP)  # so that the requests are in flight for as long as we like
+        with ThreadPoolExecutor(4) as pool:
+            calls = [pool.submit(server.client.post, "/recommend", json=QUESTION) for _ in range(4)]
+            wait_for(lambda: _in_flight(server) == 4)
+            if number is signal.SIGINT:
+                os.killpg(server.process.pid, number)  # as a terminal does
+            else:
+                server.process.send_signal(number)
+            wait_for(lambda: not _listens(server))
+            os.kill(store, signal.SIGCONT)
+            assert [call.result().status_code for call in calls] == [200] * 4
+        assert server.process.wait(30) == 0
+
+
+def _listens(server: Server) -> bool:
+    try:
+        httpx.get(f"{server.url}/health/live", timeout=5)
+    except httpx.TransportError:
+        return False
+    return True
+
+
+def _in_flight(server: Server) -> float:
+    text = server.client.get("/metrics").text
+    line = next(one for one in text.splitlines() if one.startswith("discreet_requests_in_flight"))
+    return float(line.split()[1]) - 1  # the scrape itself
+
+
+def test_kill_nine_of_the_master_leaves_nobody_behind(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        family = [*server.workers, server.valkey]
+        assert len(family) == 3
+        server.process.kill()
+        wait_for(lambda: not any(alive(pid) for pid in family))
+
+
+def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        before = server.workers
+        os.kill(before[0], signal.SIGKILL)
+        wait_for(lambda: len(server.workers) == 2 and before[0] not in server.workers)
+        server.wait_until_ready()
+
+
+class Load:
+    """Clients that keep asking and clicking, and remember what was acknowledged."""
+
+    def __init__(self, server: Server, clients: int) -> None:
+        self._server = server
+        self._clients = [f"client-{number}" for number in range(clients)]
+        self.stop = asyncio.Event()
+        self.answered: dict[str, int] = dict.fromkeys(self._clients, 0)
+        self.attempted: dict[str, int] = dict.fromkeys(self._clients, 0)
+        self.statuses: dict[int, int] = {}
+        self.counted = 0
+        self.unsure: list[dict[str, Any]] = []
+
+    async def run(self) -> None:
+        await asyncio.gather(*(self._one(client) for client in self._clients))
+
+    async def _one(self, name: str) -> None:
+        headers = {"Authorization": f"Bearer {KEY}"}
+        async with httpx.AsyncClient(
+            base_url=self._server.url, headers=headers, timeout=30
+        ) as client:
+            while not self.stop.is_set():
+                body = {"recommender": "films", "client": name, "context": [0.2, 0.4]}
+                self.attempted[name] += 1
+                answer = await client.post("/recommend", json=body)
+                self._note(answer)
+                if answer.status_code != 200:
+                    assert "items" not in answer.json(), "nothing is released without being paid"
+                    await asyncio.sleep(0.02)
+                    continue
+                assert answer.json()["personalised"]
+                self.answered[name] += 1
+                told = {"recommendation_id": answer.json()["recommendation_id"], "reward": 1}
+                receipt = await client.post("/feedback", json=told)
+                self._note(receipt)
+                if receipt.status_code == 200:
+                    self.counted += not receipt.json()["duplicate"]
+                else:
+                    self.unsure.append(told)
+
+    def _note(self, answer: httpx.Response) -> None:
+        self.statuses[answer.status_code] = self.statuses.get(answer.status_code, 0) + 1
+        if answer.status_code == 503:
+            assert int(answer.headers["retry-after"]) >= 1
+
+
+def test_kill_nine_of_the_store_under_load_loses_nothing_and_counts_nothing_twice(
+    tmp_path: Path,
+) -> None:
+    with serving(tmp_path, DISCREET_STORE_TIMEOUT_SECONDS="1") as server:
+        server.put("films", privacy={"epsilon": 1.0, "budget": {"epsilon": 1e6}})
+        load = Load(server, clients=8)
+
+        async def hurt() -> None:
+            running = asyncio.create_task(load.run())
+            for _ in range(3):
+                await asyncio.sleep(0.7)
+                os.kill(server.valkey, signal.SIGKILL)
+                await asyncio.sleep(0.3)
+                await asyncio.to_thread(server.wait_until_ready)
+            await asyncio.sleep(0.5)
+            load.stop.set()
+            await running
+
+        asyncio.run(hurt())
+        assert set(load.statuses) <= {200, 503}
+        assert sum(load.answered.values()) > 50
+        for client, answered in load.answered.items():
+            spent = server.budget("films", client)
+            # Every answer was paid for. What was paid without an answer is a lost reply, and there
+            # are never more of those than attempts that failed.
+            assert answered <= spent <= load.attempted[client]
+        for told in load.unsure:
+            receipt = server.client.post("/feedback", json=told)
+            assert receipt.status_code == 200, receipt.text
+        again = [server.client.post("/feedback", json=told).json() for told in load.unsure]
+        assert all(receipt["duplicate"] for receipt in again)
+        # Every answer has now been told about, so the cells together hold one arrival for each.
+        assert _arrivals(server) == sum(load.answered.values())
+
+
+def _arrivals(server: Server) -> int:
+    """Return how many rewards the store holds, read from its cells themselves."""
+    import redis
+
+    store = redis.Redis(unix_socket_path=str(server.data / "valkey" / "valkey.sock"))
+    try:
+        arrivals = 0
+        for key in store.scan_iter(count=1_000):
+            if key.startswith(b"discreet:c:{"):
+                arrivals += int.from_bytes(store.getrange(key, 0, 7), "big", signed=True)
+        return arrivals
+    finally:
+        store.close()
+
+
+def test_a_store_that_does_not_answer_means_503_and_no_release(tmp_path: Path) -> None:
+    with serving(tmp_path, DISCREET_STORE_TIMEOUT_SECONDS="0.5") as server:
+        server.put("films")
+        asked = {**QUESTION, "client": "waiting"}
+        assert server.client.post("/recommend", json=asked).status_code == 200
+        store = server.valkey
+        os.kill(store, signal.SIGSTOP)
+        try:
+            for path, body in (
+                ("/recommend", asked),
+                ("/recommend", {**asked, "event_id": "stopped"}),
+                ("/feedback", {"event_id": "none", "reward": 1}),
+            ):
+                answer = server.client.post(path, json=body)
+                assert answer.status_code == 503
+                assert int(answer.headers["retry-after"]) >= 1
+                assert "items" not in answer.json()
+            assert server.client.get("/health/ready").status_code == 503
+            assert server.client.get("/health/live").status_code == 200
+            wait_for(lambda: "discreet_store_up 0" in server.client.get("/metrics").text)
+        finally:
+            os.kill(store, signal.SIGCONT)
+        server.wait_until_ready()
+        assert server.client.post("/recommend", json=asked).status_code == 200
+        assert 2.0 <= server.budget("films", "waiting") <= 4.0
+
+
+@pytest.mark.parametrize("kind", [valkey, cluster])
+def test_a_store_by_url_is_used_and_left_running(tmp_path: Path, kind: Any) -> None:
+    with kind(tmp_path / "store") as store, serving(tmp_path, "--store", store.url) as server:
+        server.put("films")
+        for number in range(20):
+            asked = {**QUESTION, "client": f"client-{number}", "event_id": f"event-{number}"}
+            assert server.client.post("/recommend", json=asked).status_code == 200
+            told = {"event_id": f"event-{number}", "reward": 1}
+            assert server.client.post("/feedback", json=told).json()["duplicate"] is False
+            assert server.budget("films", f"client-{number}") == 1.0
+        assert not (tmp_path / "valkey").exists()
+        assert server.stop() == 0
+        assert run("keys", "list", "--store", store.url).returncode == 0
+
+
+def test_recommenders_of_the_file_are_put_before_the_first_request(tmp_path: Path) -> None:
+    config = tmp_path / "discreet.yaml"
+    config.write_text(
+        "server: {log_level: warning}\n"
+        "recommenders:\n  films:\n    algorithm: p-dap\n    items: [a]\n"
+        "    context: {dimensions: 2}\n"
+    )
+    with serving(tmp_path / "data", "--config", str(config)) as server:
+        assert server.client.post("/recommend", json=QUESTION).json()["items"] == [{"id": "a"}]
+        assert server.lines == [], "the level in the file is kept"
+    config.write_text(config.read_text().replace("[a]", "[a, b]"))
+    with serving(tmp_path / "data", "--config", str(config)) as server:
+        assert len(server.client.get("/recommenders/films/items").json()["items"]) == 2
+        assert server.budget("films", "x") == 1.0
+    config.write_text(config.read_text().replace("dimensions: 2", "dimensions: 3"))
+    refused = run(
+        "serve", "--config", str(config), "--data", str(tmp_path / "data"),
+        "--port", str(free_port()), DISCREET_API_KEY=KEY,
+    )  # fmt: skip
+    assert refused.returncode == 2
+    assert "recommenders.films.context.dimensions" in refused.stderr
+
+
+def test_keys_are_made_used_and_revoked_while_the_server_runs(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        made = run("keys", "create", "--label", "shop", "--scope", "admin", "--data", str(tmp_path))
+        assert made.returncode == 0, made.stderr
+        headers = {"Authorization": f"Bearer {made.stdout.strip()}"}
+        for _ in range(6):
+            answer = httpx.get(f"{server.url}/recommenders", headers=headers)
+            assert answer.status_code == 200
+        listed = run("keys", "list", "--data", str(tmp_path)).stdout
+        assert "shop" in listed
+        assert made.stdout.strip() not in listed
+        key_id = listed.split()[0]
+        assert run("keys", "revoke", key_id, "--data", str(tmp_path)).returncode == 0
+        for _ in range(6):
+            answer = httpx.get(f"{server.url}/recommenders", headers=headers)
+            assert answer.status_code == 401
+    # The server has stopped; the command starts the store for itself.
+    assert run("keys", "list", "--data", str(tmp_path)).stdout == ""
+
+
+def test_nobody_is_left_behind_by_a_command(tmp_path: Path) -> None:
+    run("keys", "list", "--data", str(tmp_path))
+    running = [
+        pid
+        for pid in Path("/proc").iterdir()
+        if pid.name.isdigit() and alive(int(pid.name)) and str(tmp_path) in _command(pid)
+    ]
+    assert running == []
+
+
+def _command(pid: Path) -> str:
+    try:
+        return command_of(int(pid.name))
+    except (FileNotFoundError, ProcessLookupError):
+        return ""

@@ -1,0 +1,160 @@
+"""Several workers behave as one: budgets, registries and metrics."""
+
+import asyncio
+import http.client
+import json
+from collections import Counter
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.end_to_end.servers import Server, document
+
+N = 40
+
+
+async def call_all(server: Server, bodies: list[tuple[str, Any]], width: int) -> list[Any]:
+    """Send everything, over `width` connections at a time."""
+    answers: list[Any] = [None] * len(bodies)
+    turns = iter(range(len(bodies)))
+    headers = {"Authorization": f"Bearer {server.key}"}
+
+    async with httpx.AsyncClient(base_url=server.url, headers=headers, timeout=60) as client:
+
+        async def lane() -> None:
+            for turn in turns:
+                path, body = bodies[turn]
+                answers[turn] = await client.post(path, json=body)
+
+        await asyncio.gather(*(lane() for _ in range(width)))
+    return answers
+
+
+def question(recommender: str, client: str, **more: Any) -> tuple[str, Any]:
+    body = {"recommender": recommender, "client": client, "context": [0.3, 0.6], **more}
+    return "/recommend", body
+
+
+def ask(server: Server, recommender: str, client: str) -> Any:
+    path, body = question(recommender, client)
+    answer = server.client.post(path, json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+@pytest.mark.parametrize("accounting", ["basic", "zcdp"])
+def test_a_budget_for_n_decisions_personalises_exactly_n_times(
+    server: Server, accounting: str
+) -> None:
+    name = f"exact-{accounting}"
+    # Under zCDP a choice at epsilon 0.1 costs 0.1**2/2 of rho; which budget admits N of them is
+    # the accountant's affair, so it is asked: one client alone finds out how many.
+    budget = {"epsilon": N * 0.1, "delta": 0.0} if accounting == "basic" else {
+        "epsilon": 2.0, "delta": 1e-6
+    }  # fmt: skip
+    privacy = {"epsilon": 0.1, "budget": budget, "accounting": accounting}
+    server.put(name, privacy=privacy)
+    alone = 0
+    while ask(server, name, "alone")["personalised"]:
+        alone += 1
+    if accounting == "basic":
+        assert alone == N
+    assert 10 <= alone <= 100
+    bodies = [question(name, f"client-{i % 3}") for i in range(600)]
+    answers = asyncio.run(call_all(server, bodies, width=24))
+    assert {answer.status_code for answer in answers} == {200}
+    personalised = Counter(
+        body["client"]
+        for (_, body), answer in zip(bodies, answers, strict=True)
+        if answer.json()["personalised"]
+    )
+    assert personalised == {f"client-{i}": alone for i in range(3)}
+
+
+def test_retries_in_parallel_pay_once_and_answer_alike(server: Server) -> None:
+    server.put("retried")
+    bodies = [question("retried", "retrier", event_id="the-same") for _ in range(60)]
+    answers = asyncio.run(call_all(server, bodies, width=20))
+    assert len({answer.content for answer in answers}) == 1
+    assert server.budget("retried", "retrier") == 1.0
+
+
+def test_feedback_in_parallel_counts_once(server: Server) -> None:
+    server.put("clicked")
+    token = ask(server, "clicked", "clicker")["recommendation_id"]
+    told = {"recommendation_id": token, "reward": 1}
+    answers = asyncio.run(call_all(server, [("/feedback", told)] * 60, width=20))
+    assert Counter(answer.json()["duplicate"] for answer in answers) == {False: 1, True: 59}
+
+
+def fresh(server: Server, path: str, body: Any) -> tuple[int, Any]:
+    """Call over a connection of its own, so that any worker may get it."""
+    host = server.url.removeprefix("http://")
+    connection = http.client.HTTPConnection(host, timeout=30)
+    try:
+        headers = {"Authorization": f"Bearer {server.key}"}
+        connection.request("POST", path, body=json.dumps(body), headers=headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+    finally:
+        connection.close()
+
+
+def test_a_change_is_seen_by_every_worker_as_soon_as_it_is_acknowledged(server: Server) -> None:
+    for change in range(4):
+        name = f"seen-{change}"
+        server.put(name, items=["old"])
+        for _ in range(12):
+            assert fresh(server, *question(name, "x"))[1]["items"] == [{"id": "old"}]
+        server.client.put(f"/recommenders/{name}", json=document(items=["new"]))
+        for _ in range(12):
+            assert fresh(server, *question(name, "x"))[1]["items"] == [{"id": "new"}]
+        server.client.delete(f"/recommenders/{name}")
+        for _ in range(6):
+            assert fresh(server, *question(name, "x"))[0] == 404
+    pids = {line["pid"] for line in server.lines if line.get("route") == "/recommend"}
+    assert len(pids) == 2, "both workers were asked"
+
+
+def total(server: Server, name: str, **labels: str) -> float:
+    text = server.client.get("/metrics").text
+    return sum(
+        one.value
+        for family in text_string_to_metric_families(text)
+        for one in family.samples
+        if one.name == name and labels.items() <= one.labels.items()
+    )
+
+
+def test_metrics_are_those_of_all_workers_together(server: Server) -> None:
+    server.put("measured")
+    bodies = [question("measured", f"client-{i}") for i in range(100)]
+    answers = asyncio.run(call_all(server, bodies, width=10))
+    tokens = [answer.json()["recommendation_id"] for answer in answers]
+    told = [("/feedback", {"recommendation_id": token, "reward": 0.5}) for token in tokens]
+    asyncio.run(call_all(server, told, width=10))
+    for name, value in (
+        ("discreet_recommendations_total", 100),
+        ("discreet_items_total", 100),
+        ("discreet_epsilon_spent_total", 100.0),
+        ("discreet_feedback_total", 100),
+        ("discreet_reward_total", 50.0),
+    ):
+        assert total(server, name, recommender="measured") == pytest.approx(value)
+    assert total(server, "discreet_store_up") == 1
+    assert total(server, "discreet_build_info") == 1
+
+
+def test_changing_epsilon_keeps_what_was_learned(server: Server) -> None:
+    server.put("kept")
+    for i in range(30):
+        token = ask(server, "kept", f"c{i}")["recommendation_id"]
+        server.client.post("/feedback", json={"recommendation_id": token, "reward": 1})
+    server.put("kept", privacy={"epsilon": 0.5, "budget": {"epsilon": 50.0}})
+    server.put("kept", exploration={"rate": 0.2})
+    # Gauges are refreshed by surveys, about once a second when there is traffic.
+    ask(server, "kept", "after")
+    assert total(server, "discreet_cells", recommender="kept") >= 1
+    assert total(server, "discreet_arms_explored", recommender="kept") >= 1
