@@ -55,6 +55,7 @@ from service.algorithms.contract import (
     Floats,
     Plan,
     Request,
+    Survey,
     Update,
     Vector,
 )
@@ -156,9 +157,11 @@ class AdaptivePartition:
 
     def plan(self, *, request: Request) -> CellPlan:
         """Say what to read, by the context, and what will be released, without it."""
-        check_request(request, arms=self.arms)
         memory = self._memory
-        memory.note_offered(request.available)
+        # Most requests offer the whole catalogue, in one array that is never written to.
+        if request.limit < 1 or request.available is not memory.checked:
+            check_request(request, arms=self.arms)
+            memory.note_offered(request.available)
         outlook = memory.outlook
         route = self.partition.route(request.context)
         prior = outlook.means
@@ -312,7 +315,7 @@ class AdaptivePartition:
         """Return one arrival, one more trial of the arm, and its reward."""
         return observation(decision=decision, choice=choice, reward=reward)
 
-    def survey(self, *, cells: Mapping[Address, Vector]) -> None:
+    def survey(self, *, cells: Mapping[Address, Vector]) -> Survey:
         """Choose the shortlist anew. Plans already made keep the outlook they were priced by."""
         offered = self._memory.take_offered()
         self._memory.outlook = Outlook.of(
@@ -322,6 +325,7 @@ class AdaptivePartition:
             exploration_rate=self.exploration_rate,
             odds=[math.exp(epsilon) for epsilon in self.epsilons],
         )
+        return self.partition.summary(cells)
 
     def has_split(self, address: Address, vector: Vector) -> bool:
         """Tell whether a cell with these statistics has split."""

@@ -48,6 +48,7 @@ from service.algorithms.contract import (
     Floats,
     Plan,
     Request,
+    Survey,
     Update,
     Vector,
 )
@@ -196,8 +197,9 @@ class PublishedAdaptivePartition:
         """Line 18: M_C, N_kC and the sum behind r_kC. Lines 19 to 21 follow from M_C."""
         return observation(decision=decision, choice=choice, reward=reward)
 
-    def survey(self, *, cells: Mapping[Address, Vector]) -> None:
-        """Nothing in Algorithm 1 uses aggregates."""
+    def survey(self, *, cells: Mapping[Address, Vector]) -> Survey:
+        """Nothing in Algorithm 1 uses aggregates; they are only looked over."""
+        return self.partition.summary(cells)
 
     def has_split(self, address: Address, vector: Vector) -> bool:
         """Lines 19 and 20: whether a cell with these statistics has been partitioned."""

@@ -50,18 +50,21 @@ class Memory:
     def __init__(self, *, arms: int, outlook: Outlook) -> None:
         self.outlook = outlook
         self.most_cells = max(64, min(MOST_CELLS, MOST_BYTES // (24 * arms + 256)))
+        self.checked: Slots | None = None
         self._offered: Slots = np.zeros(0, dtype=np.intp)
         self._split: OrderedDict[bytes, SplitCell] = OrderedDict()
         self._whole: OrderedDict[bytes, None] = OrderedDict()
 
     def note_offered(self, available: Slots) -> None:
-        """Remember the widest choice of arms that anybody was offered lately."""
+        """Remember a choice of arms that was found in order, and the widest one lately."""
+        self.checked = available
         if len(available) > len(self._offered):
             self._offered = available
 
     def take_offered(self) -> Slots:
         """Return the widest choice since the last call, and begin anew."""
         offered, self._offered = self._offered, np.zeros(0, dtype=np.intp)
+        self.checked = None  # or the whole catalogue would never be noted again
         return offered
 
     def split(self, key: bytes) -> SplitCell | None:

@@ -13,13 +13,14 @@ from somebody who reads the store, and no claim rests on it.
 
 import math
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
 import numpy as np
 
 from service.algorithms.cell import arrivals
-from service.algorithms.contract import Address, Floats, Request, Vector
+from service.algorithms.contract import Address, Floats, Request, Survey, Vector
 from service.errors import InvalidArgument, NothingToRecommend
 
 MOST_LEVELS = 16
@@ -94,6 +95,17 @@ class Partition:
         """Tell whether a cell with these statistics has split. Once true it stays true."""
         level = address.level
         return level < self.deepest and arrivals(vector) >= self.thresholds[level]
+
+    def summary(self, cells: Mapping[Address, Vector]) -> Survey:
+        """Return how deep and how divided these cells are, and how many arms were ever tried."""
+        tried: set[int] = set()
+        for vector in cells.values():
+            tried.update(np.flatnonzero(vector[1::2]).tolist())
+        return Survey(
+            depth=max((address.level for address in cells), default=0),
+            splits=sum(self.has_split(address, vector) for address, vector in cells.items()),
+            explored=len(tried),
+        )
 
     def route(self, context: Floats) -> "Route":
         """Return the cells that hold this context; refuse a context outside the cube."""
