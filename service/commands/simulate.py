@@ -165,10 +165,11 @@ class _Watched:
 def _line(tally: Tally) -> str:
     recent = tally.recent()
     means = recent.means()
-    span = min(5.0, max(tally.elapsed(), 1.0))
+    # The last of the five seconds has only begun.
+    span = tally.elapsed() - max(0, int(tally.elapsed()) - 4)
     return (
         f"reward {means['mean_reward']:.2f}  true regret {means['true_regret']:.2f}  "
-        f"degraded {means['degraded_share']:.0%}  {recent.answers / span:.0f}/s"
+        f"degraded {means['degraded_share']:.0%}  {recent.answers / max(span, 1.0):.0f}/s"
         + (f"  faults {tally.faults.total()}" if tally.faults else "")
     )
 

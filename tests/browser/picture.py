@@ -24,7 +24,7 @@ def open_tab(browser: Browser, demo: Demo, scheme: str) -> Page:
     )
     page = context.new_page()
     page.goto(f"{demo.url}/#key={demo.key}")
-    expect(page.locator("#health")).to_have_text("up")
+    expect(page.locator("#health")).to_have_text("server and store up")
     return page
 
 

@@ -30,7 +30,7 @@ def declare(demo: Demo, name: str, *, budget: float = 4.0, dimensions: int = 2) 
 
 def open_page(tab: Watched, demo: Demo, recommender: str = "") -> Page:
     tab.page.goto(f"{demo.url}/#key={demo.key}")
-    expect(tab.page.locator("#health")).to_have_text("up")
+    expect(tab.page.locator("#health")).to_have_text("server and store up")
     if recommender:
         tab.page.locator("#recommender").select_option(recommender)
         expect(tab.page.locator("#recommender")).to_have_value(recommender)
@@ -67,7 +67,7 @@ def test_the_figures_are_those_of_metrics(tab: Watched, demo: Demo) -> None:
     # The page's window is longer than the traffic was, so for a while it holds all of it.
     reward = counted["discreet_reward_total", ""] / heard
     regret = counted["discreet_estimated_regret_total", ""] / (answers + degraded)
-    expect(shown(page, "epsilon")).to_have_text(f"ε {_amount(2.0 * answers)}")
+    expect(shown(page, "epsilon").locator(".one")).to_have_text(f"ε {_amount(2.0 * answers)}")
     expect(shown(page, "reward")).to_have_text(f"{reward:.2f}")
     expect(shown(page, "regret")).to_have_text(f"{regret:.2f}")
     expect(shown(page, "degraded")).to_have_text(_percent(degraded / (answers + degraded)))
@@ -211,7 +211,7 @@ def test_a_wrong_key_is_said_and_can_be_mended(tab: Watched, demo: Demo) -> None
     expect(tab.page.locator("#figures")).to_be_hidden()
     tab.page.get_by_label("API key").fill(demo.key)
     tab.page.keyboard.press("Enter")
-    expect(tab.page.locator("#health")).to_have_text("up")
+    expect(tab.page.locator("#health")).to_have_text("server and store up")
     expect(message).to_be_hidden()
     expect(tab.page.locator("#figures")).to_be_visible()
 
@@ -245,7 +245,7 @@ def test_the_key_stays_in_the_tab(tab: Watched, demo: Demo) -> None:
     page = open_page(tab, demo)
     assert demo.key not in page.url
     page.reload()
-    expect(page.locator("#health")).to_have_text("up")
+    expect(page.locator("#health")).to_have_text("server and store up")
     assert page.evaluate("Object.keys(localStorage).length + document.cookie.length") == 0
     page.get_by_text("Forget the key").click()
     expect(page.get_by_label("API key")).to_be_focused()
@@ -275,7 +275,7 @@ def test_readable_on_a_phone_by_day_and_by_night(browser: Browser, demo: Demo, s
     )
     page = context.new_page()
     page.goto(f"{demo.url}/#key={demo.key}")
-    expect(page.locator("#health")).to_have_text("up")
+    expect(page.locator("#health")).to_have_text("server and store up")
     page.locator("#ask-many").click()
     expect(page.locator("#crowd")).to_be_visible()
     overflow = "document.documentElement.scrollWidth - innerWidth"
@@ -317,13 +317,13 @@ def test_a_server_that_goes_away_and_comes_back(browser: Browser, tmp_path: Path
     page = context.new_page()
     with demo_server(tmp_path, "--workers", "1") as first:
         page.goto(f"{first.url}/#key={first.key}")
-        expect(page.locator("#health")).to_have_text("up")
+        expect(page.locator("#health")).to_have_text("server and store up")
     expect(page.locator("#health")).to_have_text("not answering", timeout=30_000)
     expect(page.get_by_role("alert")).to_contain_text("not answering")
     with demo_server(tmp_path, "--workers", "1", port=first.port) as second:
         # The demo's data survive, so the page goes on with the key it has.
         assert second.url == first.url
-        expect(page.locator("#health")).to_have_text("up", timeout=30_000)
+        expect(page.locator("#health")).to_have_text("server and store up", timeout=30_000)
         expect(page.get_by_role("alert")).to_be_hidden()
     context.close()
 

@@ -30,19 +30,21 @@ export function roundUp(value) {
   return { top, step: multiple === 5 ? top / 5 : top / 2 };
 }
 
+const ago = (seconds) => (seconds < 119
+  ? `${Math.round(seconds)} s ago` : `${Math.round(seconds / 60)} min ago`);
 const finite = (values) => values.filter((value) => Number.isFinite(value));
 
 export class Figure {
   /**
    * `series` is one or two of {field, name}; `format` writes a value; `note` explains;
-   * `tally`, if given, writes the current value from a whole point instead of the first series;
+   * `tally`, if given, writes a whole point as [value, aside] instead of the first series;
    * `ceiling` fixes the top of the scale, `least` keeps it from shrinking below.
    */
   constructor({ id, title, series, format, note, tally, ceiling, least = 0 }) {
     Object.assign(this, { id, title, series, format, note, tally, ceiling, least });
     this.points = [];
     this.cursor = null;
-    this.root = html('figure');
+    this.root = html('figure', series.length > 1 ? 'pair' : '');
     this.root.id = id;
     const caption = html('figcaption');
     this.now = html('div', 'now', '–');
@@ -84,7 +86,7 @@ export class Figure {
       );
     }
     parts.push(
-      element('text', { x: LEFT, y: height - 4 }, `${Math.round(this.seconds / 60)} min ago`),
+      element('text', { x: LEFT, y: height - 4 }, ago(this.seconds)),
       element('text', { x: width - RIGHT, y: height - 4, 'text-anchor': 'end' }, 'now'),
     );
     const chosen = this.chosen(toX);
@@ -141,7 +143,8 @@ export class Figure {
   describe(point, end) {
     this.now.replaceChildren();
     if (this.tally && point) {
-      this.now.textContent = this.tally(point);
+      const [value, aside] = this.tally(point);
+      this.now.append(html('span', 'one', value), html('small', '', aside));
     } else {
       this.series.forEach((one, index) => {
         const part = html('span', index ? 'two' : 'one');
@@ -151,8 +154,8 @@ export class Figure {
         this.now.append(part);
       });
     }
-    const ago = point && this.cursor !== null ? Math.round(end - point.at) : 0;
-    this.hint.textContent = ago ? `${ago} s ago` : this.note;
+    const older = point && this.cursor !== null && end - point.at >= 0.5;
+    this.hint.textContent = older ? ago(end - point.at) : this.note;
     this.svg.setAttribute('aria-label', this.summary());
   }
 

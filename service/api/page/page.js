@@ -5,7 +5,7 @@ import { History, parse, recommenders, server, totals } from './measures.js';
 import { Trial } from './trial.js';
 
 const POLL_SECONDS = 1;
-const SHOWN_SECONDS = [60, 120, 300]; // the shortest that holds what we have
+const SHOWN_SECONDS = { least: 60, most: 300 };
 const KEY = 'discreet-key';
 const TABLE_EVERY_SECONDS = 5;
 const TABLE_ROWS = 24;
@@ -32,8 +32,8 @@ const FIGURES = [
   new Figure({
     id: 'epsilon', title: 'Privacy spent', format: amount, least: 1,
     series: [{ field: 'epsilonRate', name: 'epsilon a second' }],
-    tally: (point) => `ε ${amount(point.epsilon)}`,
-    note: 'by all clients together; drawn: ε a second',
+    tally: (point) => [`ε ${amount(point.epsilon)}`, `ε ${amount(point.epsilonRate)} a second`],
+    note: 'by all clients together; each has a budget',
   }),
   new Figure({
     id: 'cells', title: 'Partition', format: amount, least: 4,
@@ -66,7 +66,7 @@ const COLUMNS = [
 
 class Page {
   constructor() {
-    this.history = new History(SHOWN_SECONDS.at(-1));
+    this.history = new History(SHOWN_SECONDS.most);
     this.recommender = null;
     this.trial = new Trial((method, path, body) => this.call(method, path, body));
     this.rejected = false;
@@ -198,7 +198,7 @@ class Page {
     const names = recommenders(samples);
     this.say(storeUp === false
       ? 'The store does not answer, so nothing is released: requests get 503 until it is back.' : '');
-    this.health(storeUp === false ? 'store down' : 'up', storeUp === false ? 'bad' : 'good');
+    this.health(storeUp === false ? 'store down' : 'server and store up', storeUp === false ? 'bad' : 'good');
     id('figures').classList.remove('stale');
     id('ask-key').hidden = true;
     for (const name of ['figures', 'table-holder', 'choose', 'forget']) id(name).hidden = false;
@@ -229,8 +229,7 @@ class Page {
   draw() {
     const { points } = this.history;
     const span = points.length ? points.at(-1).at - points[0].at : 0;
-    const shown = SHOWN_SECONDS.find((seconds) => seconds >= span) ?? SHOWN_SECONDS.at(-1);
-    FIGURES.forEach((figure) => figure.show(points, shown));
+    FIGURES.forEach((figure) => figure.show(points, Math.max(span, SHOWN_SECONDS.least)));
     if (id('table-holder').open) this.tabulate();
   }
 
