@@ -18,6 +18,7 @@ DiscreetError
 ├── TokenExpired             a recommendation id past its time (410)
 ├── RewardConflict           feedback that contradicts feedback already counted (409)
 ├── EventReused              an event id that already names another request (409)
+├── VendorUnavailable        another vendor was slow, dead, lying or unwilling; never shown
 ├── NotAuthenticated         no key, or an unknown one (401)
 └── NotAllowed               the key lacks the scope (403)
 
@@ -107,6 +108,10 @@ class RewardConflict(DiscreetError):
 
 class EventReused(DiscreetError):
     """The event id already names a different request."""
+
+
+class VendorUnavailable(DiscreetError):
+    """Another vendor gave no answer that can be used; ours comes from the own catalogue."""
 
 
 class NotAuthenticated(DiscreetError):

@@ -1,0 +1,1 @@
+"""What one instance says to another, over HTTP. May import state, algorithms and privacy."""
