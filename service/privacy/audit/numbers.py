@@ -226,7 +226,7 @@ def sampler_checks() -> Iterator[Check]:
                 law: Callable[[float], Callable[[Floats], Floats]] = law,
                 scale: float = scale,
             ) -> Finding:
-                size = bench.size(quick=10_000, full=400_000)
+                size = bench.size(quick=10_000, full=200_000)
                 return examine_sampler(bench, sampler, law(scale), scale=scale, size=size)
 
             yield Check(f"{name} sampler, scale {scale:g}", Method.FIT, examine)

@@ -211,13 +211,13 @@ def sum_checks() -> Iterator[Check]:
         if "Laplace" not in name:
 
             def fit(bench: Bench, family: Family = family) -> Finding:
-                size = bench.size(quick=8_000, full=100_000)
+                size = bench.size(quick=8_000, full=40_000)
                 return examine_variance(bench, family, steps=5, size=size)
 
             yield Check(f"{name} sum: variance after 5 steps", Method.FIT, fit)
 
         def sample(bench: Bench, family: Family = family) -> Finding:
-            size = bench.size(quick=4_000, full=80_000)
+            size = bench.size(quick=4_000, full=40_000)
             return examine_stream_by_sampling(bench, family, steps=3, size=size)
 
         yield Check(f"{name} sum: sampled streams", Method.LOWER_BOUND, sample)
