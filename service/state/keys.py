@@ -6,6 +6,7 @@ A script may touch the keys of one hash tag only, so that everything runs unchan
     cell, claim           {address}     statistics and the feedback already counted in them
     event                 {event}       a caller's event id and its answer
     index                 {index}       which cells exist
+    queue                 {queue}       letters to other instances
     documents, epoch,     {config}      small, read whole
     secrets
 
@@ -35,6 +36,7 @@ class Keys:
         self._claim = prefix + b":f:{"
         self._event = prefix + b":e:{"
         self._index = prefix + b":i:{"
+        self._queue = prefix + b":q:{"
         self.documents = prefix + b":documents:{config}"
         self.epoch = prefix + b":epoch:{config}"
         self.secrets = prefix + b":secrets:{config}"
@@ -62,6 +64,10 @@ class Keys:
     def index(self, index: bytes) -> bytes:
         """Return the key of a hash: address to level."""
         return self._index + encoded(index) + b"}"
+
+    def queue(self, queue: bytes) -> bytes:
+        """Return the key of a hash: letter to content."""
+        return self._queue + encoded(queue) + b"}"
 
 
 def encoded(digest: bytes) -> bytes:

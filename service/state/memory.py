@@ -63,6 +63,7 @@ class MemoryStore:
         self._claims: Expiring[tuple[bytes, bytes], int] = Expiring(clock)
         self._indexes: dict[bytes, dict[bytes, int]] = {}
         self._events: Expiring[bytes, Event] = Expiring(clock)
+        self._queues: dict[bytes, dict[bytes, bytes]] = {}
         self._documents: dict[str, bytes] = {}
         self._secrets: dict[str, bytes] = {}
         self._epoch = 0
@@ -183,6 +184,25 @@ class MemoryStore:
     def forget_event(self, *, event: bytes) -> Awaitable[None]:
         self._events.remove(checks.digest("event", event))
         return Ready(None)
+
+    def post_letter(self, *, queue: bytes, letter: bytes, content: bytes) -> Awaitable[None]:
+        letters = self._queues.setdefault(checks.digest("queue", queue), {})
+        letters[checks.digest("letter", letter)] = checks.document("content", content)
+        return Ready(None)
+
+    def letters(self, *, queue: bytes, most: int) -> Awaitable[Mapping[bytes, bytes]]:
+        letters = self._queues.get(checks.digest("queue", queue), {})
+        if len(letters) <= checks.most(most):
+            return Ready(dict(letters))
+        return Ready({each: letters[each] for each in self._rng.sample(list(letters), most)})
+
+    def discard_letter(self, *, queue: bytes, letter: bytes) -> Awaitable[None]:
+        letters = self._queues.get(checks.digest("queue", queue), {})
+        letters.pop(checks.digest("letter", letter), None)
+        return Ready(None)
+
+    def count_letters(self, *, queue: bytes) -> Awaitable[int]:
+        return Ready(len(self._queues.get(checks.digest("queue", queue), ())))
 
     def epoch(self) -> Awaitable[int]:
         return Ready(self._epoch)

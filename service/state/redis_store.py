@@ -174,6 +174,26 @@ class RedisStore:
         key = self._keys.event(checks.digest("event", event))
         return self._send(packed(b"UNLINK", key), key, replies.nothing)
 
+    def post_letter(self, *, queue: bytes, letter: bytes, content: bytes) -> Awaitable[None]:
+        key = self._keys.queue(checks.digest("queue", queue))
+        checks.digest("letter", letter)
+        payload = packed(b"HSET", key, letter, checks.document("content", content))
+        return self._send(payload, key, replies.nothing)
+
+    def letters(self, *, queue: bytes, most: int) -> Awaitable[Mapping[bytes, bytes]]:
+        key = self._keys.queue(checks.digest("queue", queue))
+        payload = packed(b"HRANDFIELD", key, checks.most(most), b"WITHVALUES")
+        return self._send(payload, key, replies.letters)
+
+    def discard_letter(self, *, queue: bytes, letter: bytes) -> Awaitable[None]:
+        key = self._keys.queue(checks.digest("queue", queue))
+        payload = packed(b"HDEL", key, checks.digest("letter", letter))
+        return self._send(payload, key, replies.nothing)
+
+    def count_letters(self, *, queue: bytes) -> Awaitable[int]:
+        key = self._keys.queue(checks.digest("queue", queue))
+        return self._send(packed(b"HLEN", key), key, int)
+
     def epoch(self) -> Awaitable[int]:
         return self._send(packed(b"GET", self._keys.epoch), self._keys.epoch, replies.count)
 

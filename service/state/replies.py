@@ -44,6 +44,11 @@ def levels(reply: Sequence[bytes]) -> Mapping[bytes, int]:
     return {address: int(level) for address, level in zip(reply[::2], reply[1::2], strict=True)}
 
 
+def letters(reply: Sequence[bytes]) -> Mapping[bytes, bytes]:
+    """Read letters and their contents, alternating."""
+    return dict(zip(reply[::2], reply[1::2], strict=True))
+
+
 def event(reply: Sequence[bytes | None]) -> Event | None:
     """Read an event's fingerprint and answer, if it is there."""
     fingerprint, answer = reply

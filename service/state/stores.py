@@ -159,6 +159,24 @@ class Store(Protocol):
         """Erase the event."""
         ...
 
+    # Letters: what must reach another instance sooner or later, however often it takes.
+
+    def post_letter(self, *, queue: bytes, letter: bytes, content: bytes) -> Awaitable[None]:
+        """Keep a letter until it is discarded; posting the same one again replaces it."""
+        ...
+
+    def letters(self, *, queue: bytes, most: int) -> Awaitable[Mapping[bytes, bytes]]:
+        """Return up to `most` letters with their contents, a uniform sample if there are more."""
+        ...
+
+    def discard_letter(self, *, queue: bytes, letter: bytes) -> Awaitable[None]:
+        """Forget a letter. Idempotent."""
+        ...
+
+    def count_letters(self, *, queue: bytes) -> Awaitable[int]:
+        """Return how many letters wait."""
+        ...
+
     # Configuration: recommenders and API keys as documents, and secrets. Small, read whole.
 
     def epoch(self) -> Awaitable[int]:

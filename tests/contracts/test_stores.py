@@ -541,3 +541,36 @@ async def test_bad_arguments_are_named_at_the_call(
     with pytest.raises(InvalidArgument) as caught:
         call(**arguments)
     assert caught.value.argument == culprit
+
+
+# Letters
+
+
+async def test_letters_wait_until_they_are_discarded(store: Store) -> None:
+    queue, other = b"queue}{", b"other"
+    assert await store.letters(queue=queue, most=10) == {}
+    assert await store.count_letters(queue=queue) == 0
+    for number in range(3):
+        await store.post_letter(queue=queue, letter=bytes([number]), content=b"\x00{%d}" % number)
+    await store.post_letter(queue=queue, letter=b"\x01", content=b"again")
+    expected = {b"\x00": b"\x00{0}", b"\x01": b"again", b"\x02": b"\x00{2}"}
+    assert await store.letters(queue=queue, most=10) == expected
+    assert await store.count_letters(queue=queue) == 3
+    assert await store.letters(queue=other, most=10) == {}
+    for _ in range(2):
+        await store.discard_letter(queue=queue, letter=b"\x01")
+    assert set(await store.letters(queue=queue, most=10)) == {b"\x00", b"\x02"}
+    await store.discard_letter(queue=other, letter=b"\x00")
+    assert await store.count_letters(queue=queue) == 2
+
+
+async def test_a_few_of_many_letters_are_a_fair_sample(store: Store) -> None:
+    """Each letter is missed by 200 samples of 5 in 20 with probability 0.75**200 < 1e-24."""
+    for number in range(20):
+        await store.post_letter(queue=b"q", letter=bytes([number]), content=b"c")
+    seen: set[bytes] = set()
+    for _ in range(200):
+        found = await store.letters(queue=b"q", most=5)
+        assert len(found) == 5
+        seen |= set(found)
+    assert len(seen) == 20
