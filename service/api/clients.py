@@ -8,10 +8,11 @@ from service.api import schemas
 from service.api.direct import amount
 from service.api.routing import ScopedRoute, described, live
 from service.decisions.clients import budget_of, erase_client
+from service.decisions.documents import Identifier
 
 router = APIRouter(route_class=ScopedRoute, tags=["clients"])
 
-Client = Annotated[str, Path(min_length=1, max_length=200)]
+Client = Annotated[Identifier, Path()]
 
 
 @router.get(
@@ -22,7 +23,7 @@ Client = Annotated[str, Path(min_length=1, max_length=200)]
 async def show_budget(
     request: Request,
     client: Client,
-    recommender: Annotated[str, Query(min_length=1, max_length=200)],
+    recommender: Annotated[Identifier, Query()],
 ) -> Any:
     """Show how a client stands with a recommender; an unknown client has spent nothing."""
     report = await budget_of(live(request)["runtime"], recommender=recommender, client=client)
@@ -30,7 +31,7 @@ async def show_budget(
 
 
 @router.delete(
-    "/clients/{client:path}", response_model=schemas.ErasedAnswer, **described("admin", 422)
+    "/clients/{client:path}", response_model=schemas.ErasedAnswer, **described("admin", 404, 422)
 )
 async def erase(request: Request, client: Client) -> Any:
     """Erase what is stored about a client. The ledger stays, under a keyed digest."""

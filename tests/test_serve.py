@@ -1,0 +1,100 @@
+"""`discreet serve --demo`: the banner, the key, and what a newcomer does next."""
+
+import re
+import signal
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from service.app import create_app
+from service.errors import SeededNoiseRefused
+from service.settings import Settings
+from service.simulation.noise import SeededNoise
+from service.state.memory import MemoryStore
+from tests.end_to_end.servers import DISCREET, environment, free_port
+
+
+class Demo:
+    """A demo that is started and stopped several times over the same data."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data = folder / "data"
+        self.log = folder / "log"
+
+    def run(self, **variables: str) -> tuple[int, str, httpx.Response]:
+        """Start, ask once with the key in the file, stop; return code, banner and answer."""
+        port = free_port()
+        with self.log.open("wb") as out:
+            process = subprocess.Popen(
+                [DISCREET, "serve", "--demo", "--port", str(port), "--data", str(self.data)],
+                stdout=out,
+                stderr=out,
+                env=environment(**variables),
+            )
+        try:
+            url = f"http://127.0.0.1:{port}"
+            deadline = time.monotonic() + 60
+            while True:
+                assert process.poll() is None, self.log.read_text()
+                assert time.monotonic() < deadline
+                try:
+                    httpx.get(f"{url}/health/ready", timeout=10).raise_for_status()
+                    break
+                except httpx.HTTPError:
+                    time.sleep(0.1)
+            key = (self.data / "demo-key").read_text().strip()
+            answer = httpx.post(
+                f"{url}/recommend",
+                headers={"Authorization": f"Bearer {key}"},
+                json={"recommender": "films", "client": "me", "context": [0.1, 0.9]},
+                timeout=30,
+            )
+        finally:
+            process.send_signal(signal.SIGTERM)
+            code = process.wait(30)
+        banner = "".join(
+            line for line in self.log.read_text().splitlines(True) if not line.startswith("{")
+        )
+        return code, banner.replace(str(port), "PORT"), answer
+
+
+def test_the_demo_prints_its_key_once_and_keeps_it_in_a_private_file(tmp_path: Path) -> None:
+    demo = Demo(tmp_path)
+    code, banner, answer = demo.run()
+    assert (code, answer.status_code) == (0, 200)
+    file = demo.data / "demo-key"
+    key = file.read_text().strip()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert f"http://127.0.0.1:PORT/#key={key}\n" in banner
+    assert f"key   {key}   (shown once; kept in {file})" in banner
+    assert "http://127.0.0.1:PORT/docs\n" in banner
+
+    code, again, answer = demo.run()
+    assert (code, answer.status_code) == (0, 200)
+    assert "dk_" not in again
+    assert str(file) in again
+    privacy = answer.json()["privacy"]
+    assert privacy["spent"]["epsilon"] == 2 * privacy["epsilon"], "the ledger was kept"
+
+    file.unlink()
+    _, renewed, answer = demo.run()
+    assert answer.status_code == 200
+    assert file.read_text().strip() != key
+    assert len(re.findall(r"dk_[\w-]{43}", renewed)) == 2
+
+    _, given, answer = demo.run(DISCREET_API_KEY="my-own-key")
+    assert answer.status_code == 200
+    assert file.read_text() == "my-own-key\n"
+    assert "my-own-key" not in given
+
+
+@pytest.mark.anyio
+async def test_the_application_refuses_to_start_with_seeded_noise() -> None:
+    app = create_app(Settings(), opening=lambda _: MemoryStore(), noise=SeededNoise(7))
+    with pytest.raises(SeededNoiseRefused):
+        async with app.router.lifespan_context(app):
+            pass
