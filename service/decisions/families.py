@@ -1,12 +1,34 @@
 """Which algorithm a document asks for: the one place that knows every family."""
 
+from typing import Protocol
+
+from typing import Literal
+
 from service.algorithms.adaptive_partition import AdaptivePartition
 from service.algorithms.contract import Learner
 from service.decisions.documents import RecommenderDocument
 
 
-def learner_for(*, document: RecommenderDocument, generation: bytes, arms: int) -> Learner:
-    """Return the learner with the document's parameters, for statistics of `arms` slots."""
+class LearnerFactory(Protocol):
+    """How a document becomes a learner. Only a simulation may use another than `learner_for`."""
+
+    def __call__(
+        self, *, document: RecommenderDocument, generation: bytes, arms: int
+    ) -> Learner: ...
+
+
+def learner_for(
+    *,
+    document: RecommenderDocument,
+    generation: bytes,
+    arms: int,
+    epsilon: float | None = None,
+    mode: Literal["uniform", "geometric", "none"] | None = None,
+) -> Learner:
+    """Return the learner with the document's parameters, for statistics of `arms` slots.
+
+    `epsilon` and `mode` take the place of the document's where an answer is paid otherwise.
+    """
     return AdaptivePartition(
         generation=generation,
         dimensions=document.context.dimensions,
@@ -16,6 +38,6 @@ def learner_for(*, document: RecommenderDocument, generation: bytes, arms: int) 
         growth=document.partition.growth,
         similarity=document.partition.similarity,
         exploration_rate=document.exploration.rate,
-        epsilon=document.privacy.epsilon,
-        mode=document.privacy.mode,
+        epsilon=document.privacy.epsilon if epsilon is None else epsilon,
+        mode=document.privacy.mode if mode is None else mode,
     )

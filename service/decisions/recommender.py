@@ -13,7 +13,7 @@ import numpy as np
 
 from service.algorithms.contract import Request
 from service.decisions.documents import RecommenderDocument
-from service.decisions.families import learner_for
+from service.decisions.families import LearnerFactory, learner_for
 from service.errors import InvalidArgument
 from service.privacy.accountants import Budget, accountant
 from service.privacy.charges import Charge
@@ -74,7 +74,9 @@ def describe(stored: Stored) -> dict[str, Any]:
 class Recommender:
     """One recommender, ready to answer. Immutable but for its learner's advisory cache."""
 
-    def __init__(self, *, name: str, stored: Stored) -> None:
+    def __init__(
+        self, *, name: str, stored: Stored, learner_for: LearnerFactory = learner_for
+    ) -> None:
         document = stored.document
         privacy = document.privacy
         self.name = name

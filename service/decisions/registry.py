@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.decisions.documents import MOST_ITEMS, ItemDocument, RecommenderDocument
+from service.decisions.families import LearnerFactory, learner_for
 from service.decisions.recommender import Recommender, Stored, describe
 from service.decisions.tokens import GENERATION_BYTES
 from service.errors import (
@@ -52,7 +53,15 @@ Prepare = Callable[[Recommender], Awaitable[None]]
 class RecommenderRegistry:
     """The worker's leased view of the store's registry, and the way to change it."""
 
-    def __init__(self, *, store: Store, lease_seconds: float, prepare: Prepare) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        lease_seconds: float,
+        prepare: Prepare,
+        learner_for: LearnerFactory = learner_for,
+    ) -> None:
+        self._learner_for = learner_for
         self._store = store
         self._lease = lease_seconds
         self._prepare = prepare
@@ -105,7 +114,9 @@ class RecommenderRegistry:
                     recommenders[short] = previous.recommenders[short]
                 continue
             try:
-                recommender = Recommender(name=short, stored=Stored.decode(content))
+                recommender = Recommender(
+                    name=short, stored=Stored.decode(content), learner_for=self._learner_for
+                )
             except (DiscreetError, ValueError, LookupError):
                 # Written by a version that knows more than we do; the others must go on serving.
                 log.exception("a recommender's document cannot be read; it is not served")
@@ -214,7 +225,7 @@ class RecommenderRegistry:
             if content == expected:
                 break
             # Compiling before storing: a document that cannot be compiled must not be stored.
-            Recommender(name=name, stored=changed)
+            Recommender(name=name, stored=changed, learner_for=self._learner_for)
             if await self._store.put_document(name=full, document=content, expected=expected):
                 await self.settle()
                 break

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from service.decisions.families import LearnerFactory, learner_for
 from service.decisions.keys import KeyRing
 from service.decisions.observer import NullObserver, Observer
 from service.decisions.principals import Principals
@@ -57,13 +58,22 @@ class Runtime:
             lease_seconds=lease_seconds,
             survey_seconds=survey_seconds,
             clock=clock,
+            learner_for=learner_for,
         )
 
     @classmethod
     async def open_for_simulation(
-        cls, *, store: Store, noise: NoiseSource, clock: Callable[[], float] = time.time
+        cls,
+        *,
+        store: Store,
+        noise: NoiseSource,
+        clock: Callable[[], float] = time.time,
+        learner_for: LearnerFactory = learner_for,
     ) -> "Runtime":
         """Open a runtime over a store that nobody else uses; its noise may be seeded.
+
+        `learner_for` lets a simulation drive learners that no document can ask for, such as an
+        algorithm exactly as its paper prints it, through the same decisions.
 
         Surveys run when the simulation asks for them (`surveyor.prepare`), not by the clock, so
         that the same seed gives the same run.
@@ -77,6 +87,7 @@ class Runtime:
             lease_seconds=math.inf,
             survey_seconds=math.inf,
             clock=clock,
+            learner_for=learner_for,
         )
 
     @classmethod
@@ -91,6 +102,7 @@ class Runtime:
         lease_seconds: float,
         survey_seconds: float,
         clock: Callable[[], float],
+        learner_for: LearnerFactory,
     ) -> "Runtime":
         await store.open()
         pepper = await store.secret(name="principals", proposal=os.urandom(KEY_BYTES))
@@ -105,7 +117,10 @@ class Runtime:
             seconds=survey_seconds,
         )
         registry = RecommenderRegistry(
-            store=store, lease_seconds=lease_seconds, prepare=surveyor.prepare
+            store=store,
+            lease_seconds=lease_seconds,
+            prepare=surveyor.prepare,
+            learner_for=learner_for,
         )
         runtime = cls(
             store=store,
