@@ -15,7 +15,8 @@ from service.privacy.charges import Charge, Limit
 from service.state.keys import Keys
 from service.state.redis_store import RedisStore, open_store
 from service.state.stores import Claim, Store
-from tests.state.certificates import self_signed, tls_door
+from tests.state.certificates import self_signed, server_side
+from tests.state.doors import door
 from tests.state.servers import Server, eventually, valkey
 
 pytestmark = pytest.mark.anyio
@@ -282,6 +283,35 @@ async def test_of_lost_answers_only_repeatable_commands_are_asked_again(
         assert (await patient.balance(principal=b"p")).nano_epsilon == 1
 
 
+async def test_what_ran_and_was_not_heard_of_runs_once(server: Server) -> None:
+    """The server has answered; the line goes before the answer arrives."""
+    server.do("FLUSHALL")
+    async with (
+        door(server.port) as between,
+        opened(f"redis://127.0.0.1:{between.port}", patience=10) as store,
+    ):
+        between.slam_on_reply = True
+        with pytest.raises(StoreUnavailable, match="answer was lost"):
+            await spend(store)
+        assert (await store.balance(principal=b"p")).nano_epsilon == 1, "it had been booked"
+        between.slam_on_reply = True
+        assert await spend(store, marker=b"m")
+        assert (await store.balance(principal=b"p")).nano_epsilon == 2, "once, not twice"
+        between.slam_on_reply = True
+        assert await learn(store) is Claim.DUPLICATE, "the repetition finds the claim taken"
+        (cell,) = await store.read(addresses=[b"cell"])
+        assert list(cell) == [1]
+        between.slam_on_reply = True
+        claimed = await store.claim_event(event=b"e", fingerprint=b"f", ttl=60)
+        assert claimed.fingerprint == b"f"
+        between.slam_on_reply = True
+        assert await store.answer_event(event=b"e", answer=b"a", ttl=60) == b"a"
+        between.slam_on_reply = True
+        with pytest.raises(StoreUnavailable):
+            await store.put_document(name="n", document=b"d", expected=None)
+        assert await store.epoch() == 1
+
+
 def raw_clients(server: Server) -> bytes:
     with server.client as client:
         client.set_response_callback("CLIENT LIST", lambda reply, **_: reply)
@@ -297,6 +327,10 @@ async def test_a_store_that_is_gone_fails_fast_and_comes_back(tmp_path: Path) ->
             for _ in range(3):
                 with pytest.raises(StoreUnavailable):
                     await spend(store)
+            at_once = asyncio.ensure_future(store.balance(principal=b"p"))
+            assert at_once.done(), "a store known to be gone is not waited for"
+            with pytest.raises(StoreUnavailable):
+                await at_once
             server.start()
             await recovered(store)
             assert (await store.balance(principal=b"p")).nano_epsilon == 1
@@ -379,7 +413,8 @@ async def test_over_tls(server: Server, tmp_path: Path) -> None:
     server.do("FLUSHALL")
     own = self_signed(tmp_path, "store")
     client = self_signed(tmp_path, "client")
-    async with tls_door(server.port, own, clients=client) as port:
+    async with door(server.port, server_side(own, clients=client)) as strict:
+        port = strict.port
         url = f"rediss://127.0.0.1:{port}?ssl_ca_certs={own.certificate}"
         known = f"{url}&ssl_certfile={client.certificate}&ssl_keyfile={client.key}"
         async with opened(known) as store:
@@ -391,8 +426,8 @@ async def test_over_tls(server: Server, tmp_path: Path) -> None:
         ):
             with pytest.raises(StoreUnavailable):
                 await open_store(stranger, timeout=0.3).open()
-    async with tls_door(server.port, own) as port:
-        blind = f"rediss://127.0.0.1:{port}?ssl_cert_reqs=none"
+    async with door(server.port, server_side(own)) as lax:
+        blind = f"rediss://127.0.0.1:{lax.port}?ssl_cert_reqs=none"
         async with opened(blind) as store:
             assert (await store.balance(principal=b"p")).nano_epsilon == 1
 
@@ -409,13 +444,18 @@ async def test_a_ledger_and_a_claim_are_small(store: RedisStore, server: Server)
 
 
 async def test_lapsed_markers_leave_nothing_behind(store: RedisStore, server: Server) -> None:
+    async def pay(marker: bytes, ttl: int) -> None:
+        await store.spend(principal=b"p", charge=ONE, limit=Limit(), marker=marker, marker_ttl=ttl)
+
+    await pay(b"longer", 3)
     for number in range(20):
-        await store.spend(
-            principal=b"p", charge=ONE, limit=Limit(), marker=b"%d" % number, marker_ttl=1
-        )
+        await pay(b"%d" % number, 1)
     await asyncio.sleep(1.1)
-    await store.spend(principal=b"p", charge=ONE, limit=Limit(), marker=b"new", marker_ttl=1)
-    assert server.do("ZCARD", KEYS.markers(b"p")) <= 1
+    await pay(b"new", 1)
+    assert server.do("ZCARD", KEYS.markers(b"p")) <= 2
+    assert await store.forget_markers(principal=b"p") != []
+    assert not server.do("EXISTS", KEYS.markers(b"p"))
+    await pay(b"last", 1)
     await asyncio.sleep(1.1)
     assert not server.do("EXISTS", KEYS.markers(b"p"))
     assert server.do("EXISTS", KEYS.ledger(b"p"))
