@@ -19,6 +19,7 @@ import pytest
 from service import cli
 from service.privacy import choice, pricing
 from service.privacy.audit import catalogue, command
+from service.privacy.audit.__main__ import main
 from service.privacy.audit.books import book_checks
 from service.privacy.audit.choices import exponential_checks, shortlist_checks
 from service.privacy.audit.claims import Bench, Check, Fault, Finding, Method
@@ -254,6 +255,15 @@ def test_people_get_tables_and_a_verdict(
     assert "something true" in captured.out
     assert "1 of 1 claims hold, 1 of 2 planted faults caught" in captured.out
     assert captured.err == ""
+
+
+def test_the_audit_runs_without_the_rest_of_the_service(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _only(monkeypatch, checks=[TRUE], faults=[CAUGHT])
+    monkeypatch.setattr(sys, "argv", ["audit", "--quick", "--json"])
+    assert main() == 0
+    assert set(json.loads(capsys.readouterr().out)) == {"claims", "planted"}
 
 
 class Terminal(io.StringIO):

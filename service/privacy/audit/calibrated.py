@@ -76,14 +76,19 @@ def _record(raw: Floats) -> Floats:
 
 
 def examine_sensitivity(
-    claimed: float, statistic: Callable[[Floats], Floats], neighbours: Neighbours, *, starts: int
+    claimed: float,
+    statistic: Callable[[Floats], Floats],
+    neighbours: Neighbours,
+    *,
+    starts: int,
+    largest: int = 2,
 ) -> Finding:
     """Look for two records whose statistics are further apart than claimed.
 
-    x has 2 or 3 entries; every deterministic start is improved by a quasi-Newton search.
+    x has from 2 to `largest` entries; deterministic starts, improved by quasi-Newton search.
     """
     best = 0.0
-    for size in (3, 4):
+    for size in range(3, largest + 2):
 
         def minus_distance(raw: Floats, size: int = size) -> float:
             apart = statistic(_record(raw[:size]))
@@ -142,7 +147,9 @@ def calibration_checks() -> Iterator[Check]:
         ):
 
             def search(bench: Bench, examine: Callable[..., Finding]) -> Finding:
-                return examine(starts=bench.size(quick=6, full=60))
+                return examine(
+                    starts=bench.size(quick=6, full=60), largest=bench.size(quick=2, full=4)
+                )
 
             yield Check(
                 f"outer products, {neighbours.value}, {name}: sensitivity",

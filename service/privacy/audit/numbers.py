@@ -21,7 +21,7 @@ from scipy.special import ndtr
 
 from service.privacy.audit.claims import Bench, Check, Finding, Method
 from service.privacy.audit.enclosures import float_above
-from service.privacy.audit.prices import epsilon_charged, rho_charged
+from service.privacy.audit.prices import epsilon_charged, promise_for_samples, rho_charged
 from service.privacy.audit.scripted import Hum
 from service.privacy.audit.statistical import (
     entropy_evidence,
@@ -29,7 +29,6 @@ from service.privacy.audit.statistical import (
     judge_lower_bound,
     supremum_evidence,
 )
-from service.privacy.conversions import zcdp_epsilon
 from service.privacy.events import Released
 from service.privacy.noise import Integers, NoiseSource, SystemNoise
 from service.privacy.numeric import GaussianMechanism, LaplaceMechanism
@@ -37,12 +36,7 @@ from service.privacy.numeric import GaussianMechanism, LaplaceMechanism
 Floats = npt.NDArray[np.float64]
 Sampler = Callable[[float, int], Integers]
 
-DELTA = 0.01
-"""At which a Gaussian claim is compared with samples; larger than promised, so that they can."""
-
 _COPIES = 500
-_HOPELESS = 1e6
-"""An epsilon that only stands for "no finite price"."""
 
 
 class NumberRelease(Protocol):
@@ -117,8 +111,7 @@ def examine_release_by_sampling(
     """Bound epsilon from below by sampling releases of two neighbouring vectors.
 
     Many copies of a vector are released in one call, because a call costs much more than a draw;
-    copies are independent if entries are, which is what is to be seen. Releases with a finite
-    epsilon are held to it; others to (epsilon, DELTA) by conversion.
+    copies are independent if entries are, which is what is to be seen.
     """
     event = mechanism.release(first, bench.noise).event
     samples = []
@@ -128,9 +121,7 @@ def examine_release_by_sampling(
             for _ in range(size // _COPIES)
         ]
         samples.append(np.concatenate(copies).reshape(-1, len(values)))
-    claimed, delta = float(epsilon_charged(event)), 0.0
-    if claimed > _HOPELESS:
-        claimed, delta = zcdp_epsilon(rho=float(rho_charged(event)), delta=DELTA), DELTA
+    claimed, delta = promise_for_samples(event)
     return judge_lower_bound(*samples, claimed=claimed, delta=delta, error=bench.allowance.share())
 
 

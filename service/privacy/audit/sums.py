@@ -25,14 +25,12 @@ from scipy.special import ndtr
 
 from service.privacy.audit.claims import Bench, Check, Finding, Method
 from service.privacy.audit.enclosures import float_above
-from service.privacy.audit.numbers import DELTA
-from service.privacy.audit.prices import epsilon_charged, rho_charged
+from service.privacy.audit.prices import epsilon_charged, promise_for_samples, rho_charged
 from service.privacy.audit.rationals import Matrix, solve
 from service.privacy.audit.scripted import Hum
 from service.privacy.audit.statistical import judge_fit, judge_lower_bound, supremum_evidence
 from service.privacy.continual import BinaryTree, Doubling, LaplaceTree, SmoothBinary, SquareRoot
 from service.privacy.continual.contract import ContinualSum
-from service.privacy.conversions import zcdp_epsilon
 from service.privacy.noise import Integers, NoiseSource
 
 Floats = npt.NDArray[np.float64]
@@ -147,10 +145,7 @@ def examine_variance(bench: Bench, family: Family, *, steps: int, size: int) -> 
 
 def examine_stream_by_sampling(bench: Bench, family: Family, *, steps: int, size: int) -> Finding:
     """Bound epsilon from below from whole streams of releases that differ in their second value."""
-    event = family(1).event
-    claimed, delta = float(epsilon_charged(event)), 0.0
-    if claimed > 1e6:
-        claimed, delta = zcdp_epsilon(rho=float(rho_charged(event)), delta=DELTA), DELTA
+    claimed, delta = promise_for_samples(family(1).event)
     changed = np.zeros(steps)
     changed[1] = 1.0
     samples = [
@@ -211,13 +206,13 @@ def sum_checks() -> Iterator[Check]:
         if "Laplace" not in name:
 
             def fit(bench: Bench, family: Family = family) -> Finding:
-                size = bench.size(quick=8_000, full=40_000)
+                size = bench.size(quick=6_000, full=40_000)
                 return examine_variance(bench, family, steps=5, size=size)
 
             yield Check(f"{name} sum: variance after 5 steps", Method.FIT, fit)
 
         def sample(bench: Bench, family: Family = family) -> Finding:
-            size = bench.size(quick=4_000, full=40_000)
+            size = bench.size(quick=3_000, full=40_000)
             return examine_stream_by_sampling(bench, family, steps=3, size=size)
 
         yield Check(f"{name} sum: sampled streams", Method.LOWER_BOUND, sample)
