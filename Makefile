@@ -49,7 +49,7 @@ constraints: ## pin today's versions anew (with Python 3.11)
 	.ci/constraints
 
 clean: ## remove the environment and all caches; what the demo learned and spent (DATA) stays
-	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	rm -rf .venv .venv.lock build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis \
 		.import_linter_cache
 	find service tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

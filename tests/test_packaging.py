@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -130,7 +131,7 @@ def clone(tmp_path: Path) -> Path:
         shutil.copy(ROOT / name, folder)
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name in ("sh", "cat", "cksum", "cp", "dirname", "env", "id", "mkdir", "rm"):
+    for name in ("sh", "cat", "cksum", "cp", "dirname", "env", "id", "mkdir", "rm", "sleep"):
         (programs / name).symlink_to(shutil.which(name) or name)
     return folder
 
@@ -222,5 +223,24 @@ def test_a_failed_installation_is_not_taken_for_done(clone: Path) -> None:
     assert _set_up(clone, "run").returncode == 3
     program.write_text(works)
     shutil.copy(program, clone / ".venv" / "bin" / "python")
+    assert _set_up(clone, "run").returncode == 0
+    assert _installed(clone) == ["setuptools", "."]
+
+
+def test_two_set_ups_at_once_install_once(clone: Path) -> None:
+    _install_python(clone, "3.12")
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: _set_up(clone, "run"), range(4)))
+    assert [answer.returncode for answer in answers] == [0, 0, 0, 0]
+    assert _installed(clone) == ["setuptools", "."]
+    assert not (clone / ".venv.lock").exists()
+
+
+def test_the_lock_of_a_set_up_that_died_is_taken_over(clone: Path) -> None:
+    _install_python(clone, "3.12")
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    (clone / ".venv.lock").mkdir()
+    (clone / ".venv.lock" / "pid").write_text(f"{dead.pid}\n")
     assert _set_up(clone, "run").returncode == 0
     assert _installed(clone) == ["setuptools", "."]
