@@ -5,10 +5,21 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Error,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 
 from tests.demo_server import Demo, demo  # noqa: F401 - a fixture
 from tests.requirements import need
+
+# A busy machine may take its time; whatever is expected may come late but has to come.
+expect.set_options(timeout=20_000)
 
 
 @dataclass
@@ -49,9 +60,12 @@ class Watched:
         assert not [one for one in self.requests if key in one.split("#")[0]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One headless Chromium for all tests."""
+    """One headless Chromium for a module.
+
+    Its driver keeps an event loop running in this thread, so it must not outlive these tests.
+    """
     path = need("chromium")
     with sync_playwright() as playwright:
         # The sandbox needs privileges that a container often withholds; we visit only ourselves.
