@@ -60,6 +60,10 @@ OPERATIONS = st.one_of(
     calls("answer_event", event=NAME, answer=DOCUMENT, ttl=st.just(3600)),
     calls("find_event", event=NAME),
     calls("forget_event", event=NAME),
+    calls("post_letter", queue=NAME, letter=NAME, content=DOCUMENT),
+    calls("letters", queue=NAME, most=st.just(10)),
+    calls("discard_letter", queue=NAME, letter=NAME),
+    calls("count_letters", queue=NAME),
     calls("epoch"),
     calls("registry"),
     calls(

@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 import logging
 import signal
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvloop
@@ -459,6 +461,24 @@ async def test_lapsed_markers_leave_nothing_behind(store: RedisStore, server: Se
     await asyncio.sleep(1.1)
     assert not server.do("EXISTS", KEYS.markers(b"p"))
     assert server.do("EXISTS", KEYS.ledger(b"p"))
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+def test_a_loop_that_was_held_up_does_not_blame_the_server(
+    server: Server, run: Callable[[Coroutine[Any, Any, None]], None]
+) -> None:
+    """Late are we, not the store: answers that wait in the socket are read before any verdict."""
+
+    async def scenario() -> None:
+        async with opened(server.url, patience=0.3) as store:
+            pending = store.balance(principal=b"p")
+            await asyncio.sleep(0)  # the command is written, and answered while we are away
+            await asyncio.sleep(0)
+            time.sleep(0.8)  # noqa: ASYNC251  the point
+            assert await pending == Charge()
+
+    server.do("FLUSHALL")
+    run(scenario())
 
 
 def test_under_uvloop(server: Server) -> None:
