@@ -100,6 +100,9 @@ async def _feel_pulse(runtime: Runtime, metrics: Metrics) -> None:
             metrics.store_up(True)
         except StoreUnavailable:
             metrics.store_up(False)
+        except Exception:
+            metrics.store_up(False)
+            log.exception("the store answers something that cannot be understood")
         await asyncio.sleep(PULSE_SECONDS)
 
 

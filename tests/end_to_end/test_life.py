@@ -263,15 +263,15 @@ def test_recommenders_of_the_file_are_put_before_the_first_request(tmp_path: Pat
     config = tmp_path / "discreet.yaml"
     config.write_text(
         "server: {log_level: warning}\n"
-        "recommenders:\n  films:\n    algorithm: p-dap\n    items: [a]\n"
+        "recommenders:\n  films:\n    algorithm: p-dap\n    items: [a, b]\n"
         "    context: {dimensions: 2}\n"
     )
     with serving(tmp_path / "data", "--config", str(config)) as server:
-        assert server.client.post("/recommend", json=QUESTION).json()["items"] == [{"id": "a"}]
+        assert server.client.post("/recommend", json=QUESTION).json()["personalised"]
         assert server.lines == [], "the level in the file is kept"
-    config.write_text(config.read_text().replace("[a]", "[a, b]"))
+    config.write_text(config.read_text().replace("[a, b]", "[a, b, c]"))
     with serving(tmp_path / "data", "--config", str(config)) as server:
-        assert len(server.client.get("/recommenders/films/items").json()["items"]) == 2
+        assert len(server.client.get("/recommenders/films/items").json()["items"]) == 3
         assert server.budget("films", "x") == 1.0
     config.write_text(config.read_text().replace("dimensions: 2", "dimensions: 3"))
     refused = run(
