@@ -201,16 +201,10 @@ def drive_with_wrk(url: str, bodies: Sequence[str], seconds: float) -> tuple[int
         script, lines = Path(folder) / "post.lua", Path(folder) / "bodies"
         script.write_text(WRK_SCRIPT)
         lines.write_text("\n".join(bodies) + "\n")
+        command = [shutil.which("wrk") or "wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds:g}s"]
+        command += ["-s", str(script), url]
         found = subprocess.run(  # noqa: S603
-            [
-                "wrk",  # noqa: S607
-                "-t1",
-                f"-c{CONNECTIONS}",
-                f"-d{seconds:g}s",
-                "-s",
-                str(script),
-                url,
-            ],
+            command,
             env={**os.environ, "BENCH_BODIES": str(lines), "BENCH_KEY": KEY},
             capture_output=True,
             text=True,

@@ -1,0 +1,132 @@
+"""How often one request goes to the store and back, counted on the wire."""
+
+import asyncio
+import json
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from service.api.direct import (
+    answer_feedback,
+    answer_feedback_batch,
+    answer_recommend,
+    answer_recommend_batch,
+)
+from service.decisions.documents import RecommenderDocument
+from service.decisions.runtime import Runtime
+from service.privacy.noise import SystemNoise
+from service.state.redis_store import open_store
+from tests.end_to_end.servers import document
+from tests.state.servers import valkey
+
+pytestmark = pytest.mark.anyio
+
+
+class Wire:
+    """A proxy in front of a store, which counts how often the conversation turns.
+
+    A round trip is something sent after everything before it was answered, or before any answer:
+    bytes from the client that follow bytes from the store.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        self._target = (host, port)
+        self._speaking = "store"
+        self.round_trips = 0
+
+    async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection(*self._target)
+        await asyncio.gather(
+            self._carry(reader, back, "client"), self._carry(there, writer, "store")
+        )
+
+    async def _carry(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, who: str
+    ) -> None:
+        try:
+            while data := await reader.read(2**20):
+                if who == "client":
+                    self.round_trips += self._speaking == "store"
+                self._speaking = who
+                writer.write(data)
+                await writer.drain()
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
+
+    @asynccontextmanager
+    async def counting(self) -> AsyncIterator[list[int]]:
+        """Give a list that holds, in the end, the round trips made meanwhile."""
+        counted: list[int] = []
+        before = self.round_trips
+        yield counted
+        counted.append(self.round_trips - before)
+
+
+@pytest.fixture
+async def joined(anyio_backend: str, tmp_path: Path) -> AsyncIterator[tuple[Runtime, Wire]]:
+    """A runtime without background work, so that every byte belongs to a request."""
+    with valkey(tmp_path / "store") as server:
+        wire = Wire("127.0.0.1", server.port)
+        proxy = await asyncio.start_server(wire.connect, "127.0.0.1", 0)
+        port = proxy.sockets[0].getsockname()[1]
+        runtime = await Runtime.open(
+            store=open_store(f"redis://127.0.0.1:{port}"),
+            noise=SystemNoise(),
+            lease_seconds=math.inf,
+            survey_seconds=math.inf,
+        )
+        await runtime.registry.put("films", RecommenderDocument.model_validate(document()))
+        yield runtime, wire
+        await runtime.close()
+        proxy.close()
+
+
+def asked(client: str, **more: object) -> bytes:
+    body = {"recommender": "films", "client": client, "context": [0.3, 0.6], **more}
+    return json.dumps(body).encode()
+
+
+async def test_one_request_is_one_round_trip(joined: tuple[Runtime, Wire]) -> None:
+    runtime, wire = joined
+    token = ""
+    for number in range(5):
+        async with wire.counting() as recommend:
+            answer = json.loads(await answer_recommend(runtime, asked(f"client-{number}")))
+        assert answer["personalised"]
+        assert recommend == [1], "the debit and the reads travel together"
+        token = answer["recommendation_id"]
+        told = json.dumps({"recommendation_id": token, "reward": 1}).encode()
+        arrivals = number + 1
+        async with wire.counting() as feedback:
+            await answer_feedback(runtime, told)
+        # At every power of two of arrivals, feedback also notes in the index that the cell exists.
+        assert feedback == [2 if arrivals & (arrivals - 1) == 0 else 1]
+
+
+async def test_a_safe_retry_costs_two_more(joined: tuple[Runtime, Wire]) -> None:
+    runtime, wire = joined
+    async with wire.counting() as first:
+        await answer_recommend(runtime, asked("x", event_id="once"))
+    async with wire.counting() as again:
+        await answer_recommend(runtime, asked("x", event_id="once"))
+    assert first == [3], "claim the event; debit and read; store the answer"
+    assert again == [1], "find the answer"
+
+
+async def test_a_batch_travels_together(joined: tuple[Runtime, Wire]) -> None:
+    runtime, wire = joined
+    entries = b",".join(asked(f"client-{number}") for number in range(100))
+    async with wire.counting() as recommend:
+        answers = await answer_recommend_batch(runtime, b'{"requests":[' + entries + b"]}")
+    tokens = [one["recommendation_id"] for one in json.loads(answers)["results"]]
+    told = {"feedback": [{"recommendation_id": token, "reward": 1} for token in tokens]}
+    async with wire.counting() as feedback:
+        await answer_feedback_batch(runtime, json.dumps(told).encode())
+    # Replies may come in several pieces, and a cell's index is noted at powers of two.
+    assert recommend[0] <= 5
+    assert feedback[0] <= 20
