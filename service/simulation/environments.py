@@ -114,7 +114,14 @@ class BumpRewards:
             raise InvalidArgument("context", f"must be {self.dimensions} numbers")
         if not np.isfinite(point).all():
             raise InvalidArgument("context", "must be finite")
-        squares = ((self.places - point) ** 2).sum(axis=1)
+        means: Floats = self.table(point[None, :])[0]
+        return means
+
+    def table(self, contexts: Floats) -> Floats:
+        """Return the true means at many contexts: a row a context, a column an item."""
+        # |x - c|^2 in its expanded form: no array of contexts x items x dimensions is ever made.
+        squares = (contexts**2).sum(axis=1)[:, None] + (self.places**2).sum(axis=1)[None, :]
+        squares = np.maximum(squares - 2.0 * (contexts @ self.places.T), 0.0)
         bumps = np.exp(-squares / (2.0 * self.width**2 * self.dimensions))
         means: Floats = self.floor + self.heights * bumps
         return means
@@ -131,6 +138,11 @@ def regret(means: Floats, chosen: Sequence[int]) -> float:
         raise InvalidArgument("chosen", f"must lie within 0 and {len(means) - 1}")
     best = np.sort(means)[::-1][: len(chosen)].sum()
     return max(0.0, float(best - means[list(chosen)].sum()))
+
+
+def seeded(*parts: object) -> np.random.Generator:
+    """Return a generator for this purpose and seed, the same on every machine."""
+    return np.random.default_rng(_entropy(*parts))
 
 
 def _entropy(*parts: object) -> list[int]:

@@ -22,6 +22,8 @@ A rounded normal's probabilities differ from the discrete Gaussian's by a relati
 (z**2 / scale**2 - 1) / (24 scale**2): less than 3e-5 within 6 standard deviations here.
 """
 
+_BLOCK_BYTES = 4_096
+
 
 class SeededNoise:
     """The same draws for the same seed, as fast as numpy makes them."""
@@ -32,12 +34,20 @@ class SeededNoise:
         if isinstance(seed, int) and seed < 0:
             raise InvalidArgument("seed", "must not be negative")
         self._rng = np.random.default_rng(seed)
+        self._block = b""
+        self._used = 0
 
     def bits(self, count: int) -> int:
         """Return a uniform integer in [0, 2**count)."""
         check_bits(count)
         whole = (count + 7) // 8
-        return int.from_bytes(self._rng.bytes(whole), "little") >> (8 * whole - count)
+        start = self._used
+        if start + whole > len(self._block):
+            # Asking numpy for a few bytes costs as much as asking for thousands.
+            self._block = self._rng.bytes(max(_BLOCK_BYTES, whole))
+            start = 0
+        self._used = start + whole
+        return int.from_bytes(self._block[start : self._used], "little") >> (8 * whole - count)
 
     def discrete_laplace(self, *, scale: float, size: int) -> Integers:
         """Return `size` draws: the difference of two geometric variables."""

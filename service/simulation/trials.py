@@ -1,0 +1,73 @@
+"""Many runs at once: every contender on every seed, over the machine's cores.
+
+A trial is a value that another process can be given; what it returns depends on nothing else, so
+the number of processes changes only how long it takes.
+"""
+
+import asyncio
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+
+from service.errors import InvalidArgument
+from service.simulation.contenders import Contender
+from service.simulation.run import Run, run
+from service.simulation.worlds import World
+
+MakeWorld = Callable[[int], World]
+"""A world by its seed. It must be picklable: a partial of something importable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One contender in one world."""
+
+    contender: Contender
+    world: MakeWorld
+    rounds: int
+    seed: int
+
+    def run(self) -> Run:
+        """Play it."""
+        return asyncio.run(self._run())
+
+    async def _run(self) -> Run:
+        world = self.world(self.seed)
+        player = await self.contender.open(world=world, rounds=self.rounds, seed=self.seed)
+        try:
+            return await run(player=player, world=world, rounds=self.rounds, seed=self.seed)
+        finally:
+            await player.close()
+
+
+def play_all(
+    trials: Sequence[Trial],
+    *,
+    progress: Callable[[Trial], None] = lambda trial: None,
+    processes: int | None = None,
+) -> list[Run]:
+    """Play every trial and return the runs in order; `progress` hears of each that is finished."""
+    if processes is not None and processes < 1:
+        raise InvalidArgument("processes", "must be at least 1")
+    workers = min(processes or os.cpu_count() or 1, len(trials))
+    if workers <= 1:
+        runs = []
+        for trial in trials:
+            runs.append(trial.run())
+            progress(trial)
+        return runs
+    # Long trials first, so that no core is left waiting for one at the end.
+    order = sorted(range(len(trials)), key=lambda at: -trials[at].rounds)
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        futures: dict[Future[Run], int] = {pool.submit(trials[at].run): at for at in order}
+        try:
+            for future in as_completed(futures):
+                future.result()
+                progress(trials[futures[future]])
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    done = {at: future.result() for future, at in futures.items()}
+    return [done[at] for at in range(len(trials))]
