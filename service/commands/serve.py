@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 import os
 import shutil
 import signal
@@ -15,10 +16,14 @@ from typing import TYPE_CHECKING
 from service import __version__, configuration, logs
 from service.commands.options import add_store_options, settings_of
 from service.configuration import Configuration
+from service.errors import DiscreetError
 from service.settings import Settings
 
 if TYPE_CHECKING:
     from service.preparation import Prepared
+    from service.state.embedded import EmbeddedStore
+
+log = logging.getLogger(__name__)
 
 EXAMPLES = """\
 examples:
@@ -77,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
         port = listener.getsockname()[1]
         _announce(settings, prepared, port=port, embedded=embedded is not None)
 
-        Serving(settings, listener, look_after=lambda: None).run()
+        Serving(settings, listener, look_after=lambda: _look_after(embedded)).run()
     return 0
 
 
@@ -104,6 +109,18 @@ def _metrics_folder() -> Iterator[None]:
         yield
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _look_after(embedded: "EmbeddedStore | None") -> None:
+    """Replace a keeper that was killed; it replaces its server by itself."""
+    if embedded is None or embedded.running:
+        return
+    log.error("the keeper of the embedded store is gone; another is started")
+    embedded.stop()
+    try:
+        embedded.start()
+    except DiscreetError:
+        log.exception("the embedded store does not start")
 
 
 def _announce(settings: Settings, prepared: "Prepared", *, port: int, embedded: bool) -> None:

@@ -49,6 +49,11 @@ class EmbeddedStore:
         """Return where its files are: the append-only file and two logs."""
         return self._folder
 
+    @property
+    def running(self) -> bool:
+        """Tell whether the keeper is there; whether the server is, is the keeper's affair."""
+        return self._keeper is not None and self._keeper.poll() is None
+
     def start(self) -> str:
         """Start the server and return its URL once it answers."""
         if self._keeper is not None:

@@ -60,13 +60,24 @@ class Server:
 
     @property
     def workers(self) -> list[int]:
-        return [pid for pid in children(self.process.pid) if "keeper" not in command_of(pid)]
+        return [
+            pid
+            for pid in children(self.process.pid)
+            if "service.state.keeper" not in command_of(pid)
+        ]
+
+    @property
+    def keeper(self) -> int:
+        """The process that looks after the embedded store."""
+        (keeper,) = [
+            pid for pid in children(self.process.pid) if "service.state.keeper" in command_of(pid)
+        ]
+        return keeper
 
     @property
     def valkey(self) -> int:
         """The embedded store's process: the keeper's only child."""
-        (keeper,) = [pid for pid in children(self.process.pid) if "keeper" in command_of(pid)]
-        (server,) = children(keeper)
+        (server,) = children(self.keeper)
         return server
 
     def put(self, name: str, **changes: Any) -> None:

@@ -121,6 +121,19 @@ def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
         server.wait_until_ready()
 
 
+def test_a_killed_keeper_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        server.put("films")
+        assert server.client.post("/recommend", json=QUESTION).status_code == 200
+        keeper, store = server.keeper, server.valkey
+        os.kill(keeper, signal.SIGKILL)
+        wait_for(lambda: not alive(store))
+        wait_for(lambda: server.client.get("/health/ready").status_code == 200)
+        assert server.keeper != keeper
+        assert server.budget("films", "x") == 1.0
+        assert server.stop() == 0
+
+
 class Load:
     """Clients that keep asking and clicking, and remember what was acknowledged."""
 
