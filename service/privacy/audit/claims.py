@@ -26,8 +26,9 @@ SHARES = 512
 class Method(Enum):
     """How a claim was examined, which says what `measured` is.
 
-    EXACT: computed without sampling and compared without floating-point error; `measured` is the
-    worst value over all neighbouring inputs that were enumerated, rounded up.
+    EXACT: computed without sampling; `measured` is the worst value over all neighbouring inputs
+    that were enumerated, rounded up, and the comparison is made in rationals. (The deltas of
+    calibrated Gaussian noise alone are sums of doubles.)
     LOWER_BOUND: a value that the truth is above, at the audit's confidence, from sampled runs.
     FIT: evidence against the stated distribution, in nats (minus the logarithm of a bound on the
     probability of a sample at least this far off); `claimed` is how much luck may explain.
