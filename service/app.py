@@ -10,13 +10,14 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from service import __version__, logs
-from service.api import clients, direct, operations, page, recommenders, reference
+from service.api import clients, direct, operations, page, peers, recommenders, reference
 from service.api.gateway import Gateway
 from service.api.routing import BEARER, Live
 from service.api.schemas import ProblemDocument
 from service.decisions.runtime import Runtime
 from service.errors import StoreUnavailable
 from service.metrics import Metrics
+from service.peers.vendors import HttpVendors
 from service.privacy.noise import NoiseSource, SystemNoise
 from service.settings import Settings
 from service.state.redis_store import open_store
@@ -59,12 +60,20 @@ def create_app(
         logs.guard(loop)
         metrics = Metrics(version=__version__)
         metrics.attach(loop.call_later)
+        vendors = HttpVendors(
+            keys=settings.peer_keys,
+            # The registry knows the addresses, and comes with the runtime.
+            address_of=lambda recommender, vendor: runtime.registry.address_of(recommender, vendor),
+            timeout=settings.vendor_timeout_seconds,
+            changed=metrics.circuit,
+        )
         runtime = await Runtime.open(
             store=watched(opening(settings), metrics),
             noise=noise or SystemNoise(),
             observer=metrics,
             token_keys=settings.token_keys,
             api_keys=settings.api_keys,
+            vendors=vendors,
         )
         pulse = asyncio.create_task(_feel_pulse(runtime, metrics), name="store pulse")
         try:
@@ -74,6 +83,7 @@ def create_app(
             with suppress(asyncio.CancelledError):
                 await pulse
             await runtime.close()
+            await vendors.close()
             metrics.flush()
 
     app = Gateway(
@@ -84,7 +94,7 @@ def create_app(
         generate_unique_id_function=lambda route: route.name,
     )
     direct.declare(app)
-    for router in (recommenders.router, clients.router, operations.router):
+    for router in (recommenders.router, clients.router, peers.router, operations.router):
         app.include_router(router)
     page.mount(app)
     reference.mount(app)

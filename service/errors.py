@@ -111,7 +111,14 @@ class EventReused(DiscreetError):
 
 
 class VendorUnavailable(DiscreetError):
-    """Another vendor gave no answer that can be used; ours comes from the own catalogue."""
+    """Another vendor gave no answer that can be used; ours comes from the own catalogue.
+
+    `reason` is one word for metrics: closed, busy, dead, slow, refused, malformed, implausible.
+    """
+
+    def __init__(self, message: str, reason: str = "dead") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class NotAuthenticated(DiscreetError):

@@ -1,8 +1,8 @@
 """Every Prometheus series, declared once, and the observer that feeds them.
 
-Labels are of bounded size: recommenders (which only an administrator can create), algorithms,
-outcomes, routes, operations. No client, context or single reward is ever counted under a name of
-its own.
+Labels are of bounded size: recommenders and peers (which only an administrator can name),
+algorithms, outcomes, routes, operations. No client, context or single reward is ever counted
+under a name of its own.
 
 Writing a sample into the file that the workers share costs about 2 us, and a request has ten of
 them. So samples are added up in plain numbers first and written `FLUSH_SECONDS` later, together
@@ -30,6 +30,7 @@ from service.privacy.charges import NANO, Charge
 FLUSH_SECONDS = 0.02
 DURATIONS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 RECOMMENDER = ("recommender", "algorithm")
+LONGEST_PEER = 64
 
 Later = Callable[[float, Callable[[], None]], object]
 
@@ -139,6 +140,24 @@ class Series:
         self.explored = gauge(
             "arms_explored", "Items with feedback somewhere.", "mostrecent", RECOMMENDER
         )
+        self.forwards = counter(
+            "forwards_total",
+            "Questions to vendors, by outcome: answered, trained, or why not (closed, busy, dead, "
+            "slow, refused, malformed, implausible).",
+            ("recommender", "peer", "outcome"),
+        )
+        self.hosted = counter(
+            "forwards_received_total",
+            "Questions by other vendors, by outcome: answered, trained, unpaid (the account for "
+            "running sums is spent, so none was told).",
+            ("recommender", "peer", "outcome"),
+        )
+        self.circuit = gauge(
+            "vendor_circuit_open", "1 while a worker leaves a vendor out.", "livemax", ("peer",)
+        )
+        self.outbox = gauge(
+            "vendor_outbox", "Feedback that waits to be passed on to vendors.", "mostrecent"
+        )
         self.requests = durations(
             "request_duration_seconds",
             "Time to answer a request, by route template and class of status.",
@@ -219,6 +238,19 @@ class Metrics:
         series.depth.labels(*labels).set(depth)
         series.splits.labels(*labels).set(splits)
         series.explored.labels(*labels).set(explored)
+
+    def forward(self, *, recommender: str, vendor: str, outcome: str) -> None:
+        self._series.forwards.labels(recommender, vendor, outcome).inc()
+
+    def hosted(self, *, recommender: str, requester: str, outcome: str) -> None:
+        self._series.hosted.labels(recommender, requester[:LONGEST_PEER], outcome).inc()
+
+    def outbox(self, waiting: int) -> None:
+        self._series.outbox.set(waiting)
+
+    def circuit(self, vendor: str, is_open: bool) -> None:
+        """Note that a vendor is left out, or asked again."""
+        self._series.circuit.labels(vendor).set(1 if is_open else 0)
 
     def _declare(self, recommender: str, algorithm: str) -> None:
         """Let every series of a recommender begin at 0, so that a rate sees its first sample."""

@@ -9,18 +9,20 @@ import base64
 import binascii
 import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from service.decisions.documents import NAME_PATTERN
 from service.decisions.tokens import KEY_BYTES
 from service.errors import InvalidArgument
 from service.validation import explained, problems_with
 
 PREFIX = "DISCREET_"
-FROM_FILES = ("api_key", "token_keys", "store")
+FROM_FILES = ("api_key", "token_keys", "peer_keys", "store")
 KEY_SCOPES = frozenset({"serve", "admin"})
 """What the key in the environment may do."""
 
@@ -55,6 +57,23 @@ def _api_key(value: Any) -> Any:
     return value
 
 
+def _peer_keys(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    keys: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in re.split(r"[,\n]", value))):
+        name, separator, key = part.partition("=")
+        name, key = name.strip(), key.strip()
+        if not separator or not re.fullmatch(NAME_PATTERN, name):
+            raise ValueError("must be NAME=KEY, separated by commas, with vendors' names")
+        if not (key and len(key) <= 500 and key.isascii() and key.isprintable() and " " not in key):
+            raise ValueError("each key must be printable ASCII without spaces, to fit a header")
+        if name in keys:
+            raise ValueError("each vendor may have one key")
+        keys[name] = key
+    return keys
+
+
 class Settings(BaseModel):
     """What one server is told; learners' parameters are in the recommenders' documents."""
 
@@ -75,6 +94,14 @@ class Settings(BaseModel):
     api_key: Annotated[str | None, BeforeValidator(_api_key)] = Field(default=None, repr=False)
     token_keys: Annotated[tuple[bytes, ...], BeforeValidator(_keys)] = Field(
         default=(), repr=False, description="base64, separated by commas: the first seals, all open"
+    )
+    peer_keys: Annotated[dict[str, str], BeforeValidator(_peer_keys)] = Field(
+        default_factory=dict,
+        repr=False,
+        description="NAME=KEY, separated by commas: the keys that vendors issued to us",
+    )
+    vendor_timeout_seconds: float = Field(
+        default=0.3, gt=0, le=10, description="how long a vendor may take to answer"
     )
     store_timeout_seconds: float = Field(default=2.0, gt=0, le=60)
     wait_store_seconds: float = Field(default=0.0, ge=0, le=3_600)

@@ -5,10 +5,10 @@ level and its centre, and never the user's own context. It answers with a handle
 can open, and with a noisy running sum of the rewards that earlier answers for that cell earned.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 _LAST = np.nextafter(1.0, 0.0)
 """Stands for a coordinate of 1, which belongs to the last cell of its level."""
@@ -55,7 +55,7 @@ class Forwarded:
     sums: RunningSum | None
 
 
-def centre_of(*, context: Sequence[float], level: int, segments: int) -> tuple[float, ...]:
+def centre_of(*, context: npt.ArrayLike, level: int, segments: int) -> tuple[float, ...]:
     """Return the centre of the cell of this level that holds the context.
 
     Contexts of one cell have the same centre, so it tells which cell it is and nothing else.

@@ -111,7 +111,9 @@ def _privacy(report: PrivacyReport) -> dict[str, Any]:
 def _shown(answer: Recommendation) -> dict[str, Any]:
     return {
         "recommendation_id": answer.recommendation_id,
-        "items": [{"id": item} for item in answer.items],
+        "items": [{"id": item} for item in answer.items]
+        if answer.vendor is None
+        else [{"id": item, "vendor": answer.vendor} for item in answer.items],
         "personalised": answer.personalised,
         "privacy": _privacy(answer.privacy),
         "expires_at": moment(answer.expires_at),

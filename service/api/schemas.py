@@ -99,9 +99,10 @@ class Privacy(BaseModel):
 
 
 class RecommendedItem(BaseModel):
-    """One recommended item."""
+    """One recommended item. If `vendor` is there, `id` is a handle that the vendor can open."""
 
     id: str
+    vendor: str | None = None
 
 
 class RecommendAnswer(BaseModel):
@@ -199,6 +200,61 @@ class ItemsAnswer(BaseModel):
     """Every item of a recommender."""
 
     items: list[Item]
+
+
+class ForwardRequest(Body):
+    """A question for another vendor's user, who is known by the cell of their context only."""
+
+    level: int = Field(strict=True, ge=0, le=64)
+    centre: Context = Field(description="The centre of the cell.")
+    epsilon: float = Field(
+        strict=True,
+        gt=0,
+        le=50,
+        allow_inf_nan=False,
+        description="The most that the item may tell others about the cell.",
+    )
+    training: bool = Field(
+        strict=True, description="Feedback on it shall not enter the running sums."
+    )
+
+
+class RunningSumAnswer(BaseModel):
+    """A noisy running sum of rewards; `deviation` is the standard deviation of the noise."""
+
+    releases: int
+    count: int
+    total: float
+    deviation: float
+
+
+class ForwardAnswer(BaseModel):
+    """An item behind a handle. `expires_at` is in seconds since the epoch."""
+
+    handle: str
+    expires_at: int
+    sums: RunningSumAnswer | None
+
+
+class PeerFeedbackRequest(Body):
+    """How an item behind a handle was received."""
+
+    handle: Token
+    reward: Unit
+
+
+class HandleRequest(Body):
+    """A handle of ours that came with another instance's recommendation."""
+
+    handle: Token
+
+
+class HandleAnswer(BaseModel):
+    """The item behind a handle."""
+
+    recommender: str
+    item: RecommendedItem
+    expires_at: str = Field(examples=["2026-11-16T03:00:00Z"])
 
 
 class RecommendersAnswer(BaseModel):

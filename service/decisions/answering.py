@@ -8,20 +8,23 @@ is withheld.
 
 import asyncio
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from service.algorithms.contract import Address, Decision, Deeper, Plan, Request, Vector
+from service.algorithms.contract import Address, Decision, Learner, Plan, Request, Vector
+from service.decisions.deciding import decide
+from service.decisions.notes import Asked
 from service.decisions.observer import Answer
 from service.decisions.recommender import Recommender
 from service.decisions.runtime import Runtime
 from service.decisions.tokens import ADDRESS_BYTES, Pending, new_decision_id, seal_decision
-from service.errors import BudgetExhausted, DiscreetError, StoreUnavailable, Underpaid
+from service.decisions.vendors import Item, ask_vendor, open_arms
+from service.errors import BudgetExhausted, DiscreetError, Underpaid
 from service.privacy.accountants import Budget
 from service.privacy.charges import NANO, Charge
+from service.privacy.events import PrivacyEvent
 from service.state.stores import Account
 
 FREE = Charge()
-_MOST_LEVELS = 128
 _NOTHING = Decision(choices=(), address=Address(bytes(ADDRESS_BYTES)), personalised=False)
 
 
@@ -52,21 +55,31 @@ class PrivacyReport:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """The answer. `expires_at` is in seconds since the epoch."""
+    """The answer. `expires_at` is in seconds since the epoch.
+
+    If `vendor` is given, the only item is another vendor's, and its id a handle that the vendor
+    can open.
+    """
 
     recommendation_id: str
     items: tuple[str, ...]
     personalised: bool
     privacy: PrivacyReport
     expires_at: int
+    vendor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A question whose debit and reads are on their way."""
+    """A question whose debit and reads are on their way.
+
+    `request` offers our own items, and `offer` what may be drawn: our items, and perhaps vendors.
+    """
 
     recommender: Recommender
+    learner: Learner
     request: Request
+    offer: Request
     plan: Plan | None
     charge: Charge
     account: Awaitable[Account] | Awaitable[Charge]
@@ -81,15 +94,22 @@ def begin(
         context=ask.context, limit=ask.limit, exclude=ask.exclude, candidates=ask.candidates
     )
     recommender.touched = True
-    principal = runtime.principals.client(recommender.name, ask.client)
-    if not len(request.available):
-        return Begun(
-            recommender, request, None, FREE, runtime.store.balance(principal=principal), None
-        )
-    plan = recommender.learner.plan(request=request)
-    # Only a recommender that says `mode: none` aloud may release without paying.
-    charge = recommender.charge(plan.events) if recommender.protected else FREE
     account: Awaitable[Account] | Awaitable[Charge]
+    principal = runtime.principals.client(recommender.name, ask.client)
+    learner, offer = recommender.learner, request
+    if not len(request.available):
+        account = runtime.store.balance(principal=principal)
+        return Begun(recommender, learner, request, request, None, FREE, account, None)
+    released: tuple[PrivacyEvent, ...] = ()
+    # A vendor cannot be told which of its items to leave out, nor give several that differ.
+    if recommender.vendors and ask.limit == 1 and ask.candidates is None:
+        vendors = open_arms(runtime, recommender)
+        if vendors:
+            learner, offer = recommender.joint_learner, recommender.joined(request, vendors)
+            released = (recommender.vendor_event,)
+    plan = learner.plan(request=offer)
+    # Only a recommender that says `mode: none` aloud may release without paying.
+    charge = recommender.charge(plan.events + released) if recommender.protected else FREE
     if charge == FREE:
         account = runtime.store.balance(principal=principal)
     else:
@@ -101,7 +121,7 @@ def begin(
             marker_ttl=recommender.ttl,
         )
     vectors = runtime.store.read(addresses=[address.key for address in plan.reads])
-    return Begun(recommender, request, plan, charge, account, vectors)
+    return Begun(recommender, learner, request, offer, plan, charge, account, vectors)
 
 
 async def finish(runtime: Runtime, begun: Begun) -> Recommendation:
@@ -120,9 +140,18 @@ async def finish(runtime: Runtime, begun: Begun) -> Recommendation:
         return _answer(runtime, begun, _NOTHING, Answer.EMPTY, FREE, spent)
     vectors = await begun.vectors
     if granted:
-        decision = await _decide(runtime, begun, plan, vectors)
+        decision = await decide(runtime, begun.learner, begun.offer, plan, vectors)
         outcome = Answer.PERSONALISED if recommender.protected else Answer.UNPROTECTED
-        return _answer(runtime, begun, decision, outcome, begun.charge, spent)
+        item = None
+        if begun.offer is not begun.request and decision.choices[0].slot in recommender.vendor_of:
+            item = await ask_vendor(runtime, recommender, begun.request, decision)
+            if item is None:
+                # It was paid for, and that a vendor had been drawn may show: not free, and not
+                # independent of the context, though what is drawn instead is.
+                decision = replace(
+                    _draw_without(runtime, begun), address=decision.address, personalised=True
+                )
+        return _answer(runtime, begun, decision, outcome, begun.charge, spent, item)
     runtime.observer.exhausted(recommender=recommender.name, algorithm=recommender.algorithm)
     if recommender.refuses:
         runtime.observer.recommendation(
@@ -134,38 +163,22 @@ async def finish(runtime: Runtime, begun: Begun) -> Recommendation:
             estimated_regret=0.0,
         )
         raise BudgetExhausted("this client's privacy budget with this recommender is spent")
-    decision = recommender.learner.decide_without(
-        plan=plan, request=begun.request, noise=runtime.noise
-    )
+    return _answer(runtime, begun, _draw_without(runtime, begun), Answer.DEGRADED, FREE, spent)
+
+
+def _draw_without(runtime: Runtime, begun: Begun) -> Decision:
+    """Draw one of our own items without looking at the context, hence for nothing.
+
+    Never a vendor: what a vendor answers depends on the cell that it is told.
+    """
+    assert begun.plan is not None
+    plan = begun.plan
+    if begun.offer is not begun.request:
+        plan = begun.learner.plan(request=begun.request)
+    decision = begun.learner.decide_without(plan=plan, request=begun.request, noise=runtime.noise)
     if decision.events:
-        raise Underpaid("a degraded answer must release nothing")
-    return _answer(runtime, begun, decision, Answer.DEGRADED, FREE, spent)
-
-
-async def _decide(
-    runtime: Runtime, begun: Begun, plan: Plan, vectors: Sequence[Vector]
-) -> Decision:
-    learner = begun.recommender.learner
-    state = dict(zip(plan.reads, vectors, strict=True))
-    for _ in range(_MOST_LEVELS):
-        decision = learner.decide(
-            state=state, plan=plan, request=begun.request, noise=runtime.noise
-        )
-        if isinstance(decision, Decision):
-            if decision.events and decision.events != plan.events:
-                raise Underpaid("a decision released something else than what was paid for")
-            return decision
-        plan = _deeper(decision, paid=plan)
-        missing = [address for address in plan.reads if address not in state]
-        found = await runtime.store.read(addresses=[address.key for address in missing])
-        state.update(zip(missing, found, strict=True))
-    raise StoreUnavailable("the learned partition is deeper than it can be")
-
-
-def _deeper(step: Deeper, *, paid: Plan) -> Plan:
-    if step.plan.events != paid.events:
-        raise Underpaid("looking deeper must not change what is released")
-    return step.plan
+        raise Underpaid("an answer that ignores the context must release nothing")
+    return decision
 
 
 def _answer(
@@ -175,9 +188,15 @@ def _answer(
     outcome: Answer,
     charge: Charge,
     spent: Charge,
+    item: Item | None = None,
 ) -> Recommendation:
     recommender = begun.recommender
     expires_at = int(runtime.clock()) + recommender.ttl
+    if item is None:
+        items, note = tuple(recommender.id_of[one.slot] for one in decision.choices), b""
+    else:
+        items, note = (item.handle,), Asked(item.training, item.handle).encode()
+        expires_at = min(expires_at, item.expires_at)
     runtime.observer.recommendation(
         recommender=recommender.name,
         algorithm=recommender.algorithm,
@@ -195,12 +214,14 @@ def _answer(
                 expires_at=expires_at,
                 decision=decision,
                 nano_epsilon=charge.nano_epsilon,
+                note=note,
             ),
         ),
-        items=tuple(recommender.id_of[choice.slot] for choice in decision.choices),
+        items=items,
         personalised=decision.personalised,
         privacy=report(recommender, spent=spent, charge=charge),
         expires_at=expires_at,
+        vendor=None if item is None else item.vendor,
     )
 
 

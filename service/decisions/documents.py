@@ -5,11 +5,13 @@ carry their own limits and say what they mean; the OpenAPI document shows both.
 """
 
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 MOST_ITEMS = 10_000
 MOST_DIMENSIONS = 100_000
+MOST_VENDORS = 16
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 
 
@@ -81,6 +83,46 @@ class BudgetDocument(Document):
     delta: Number = Field(default=0.0, ge=0, lt=1)
 
 
+def _vendor_url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or parts.query or parts.fragment or parts.username is not None:
+        raise ValueError("must be http:// or https://, a host, perhaps a port and a path")
+    if not (text.isascii() and text.isprintable() and " " not in text):
+        raise ValueError("must be printable ASCII without spaces")
+    return text.rstrip("/")
+
+
+class VendorDocument(Document):
+    """Another instance whose items may be recommended here.
+
+    The key for it is a secret, and therefore no part of this document.
+    """
+
+    name: str = Field(pattern=NAME_PATTERN, strict=True)
+    url: Annotated[
+        str, Field(min_length=1, max_length=500, strict=True), AfterValidator(_vendor_url)
+    ]
+
+
+class VendorPrivacyDocument(Document):
+    """What other vendors may learn about the rewards that our items earned with their users."""
+
+    epsilon: Number = Field(
+        default=1.0, ge=0.001, le=50, description="For one reward, over all running sums."
+    )
+    budget: Number = Field(
+        default=4.0,
+        gt=0,
+        le=1e6,
+        description="For one reward, over all changes of epsilon. Once it is spent no sums are "
+        "told any more.",
+    )
+
+
 class PrivacyDocument(Document):
     """What each answer may tell about a context, and all of them together about a client."""
 
@@ -89,6 +131,13 @@ class PrivacyDocument(Document):
         default="uniform",
         description="geometric: finer cells get a larger epsilon, and the largest is charged; "
         "none: no protection at all, said aloud.",
+    )
+    vendor_share: Number = Field(
+        default=0.5,
+        gt=0,
+        lt=1,
+        description="The part of epsilon that a vendor's own choice may use; only when there are "
+        "vendors to ask.",
     )
     budget: BudgetDocument = BudgetDocument(epsilon=20.0, delta=1e-6)
     accounting: Literal["basic", "zcdp"] = "basic"
@@ -121,6 +170,12 @@ class RecommenderDocument(Document):
     partition: PartitionDocument = PartitionDocument()
     exploration: ExplorationDocument = ExplorationDocument()
     privacy: PrivacyDocument = PrivacyDocument()
+    vendors: list[VendorDocument] = Field(
+        default_factory=list,
+        max_length=MOST_VENDORS,
+        description="Other instances that are asked for items, when they promise more than ours.",
+    )
+    vendor_privacy: VendorPrivacyDocument = VendorPrivacyDocument()
     decision_ttl_seconds: int = Field(
         default=86_400,
         ge=1,
@@ -141,4 +196,7 @@ class RecommenderDocument(Document):
         ids = [item.id for item in self.items]
         if len(set(ids)) != len(ids):
             raise ValueError("items must have distinct ids")
+        names = [vendor.name for vendor in self.vendors]
+        if len(set(names)) != len(names):
+            raise ValueError("vendors must have distinct names")
         return self

@@ -2,8 +2,6 @@
 
 from typing import Protocol
 
-from typing import Literal
-
 from service.algorithms.adaptive_partition import AdaptivePartition
 from service.algorithms.contract import Learner
 from service.decisions.documents import RecommenderDocument
@@ -17,18 +15,8 @@ class LearnerFactory(Protocol):
     ) -> Learner: ...
 
 
-def learner_for(
-    *,
-    document: RecommenderDocument,
-    generation: bytes,
-    arms: int,
-    epsilon: float | None = None,
-    mode: Literal["uniform", "geometric", "none"] | None = None,
-) -> Learner:
-    """Return the learner with the document's parameters, for statistics of `arms` slots.
-
-    `epsilon` and `mode` take the place of the document's where an answer is paid otherwise.
-    """
+def learner_for(*, document: RecommenderDocument, generation: bytes, arms: int) -> Learner:
+    """Return the learner with the document's parameters, for statistics of `arms` slots."""
     return AdaptivePartition(
         generation=generation,
         dimensions=document.context.dimensions,
@@ -38,6 +26,6 @@ def learner_for(
         growth=document.partition.growth,
         similarity=document.partition.similarity,
         exploration_rate=document.exploration.rate,
-        epsilon=document.privacy.epsilon if epsilon is None else epsilon,
-        mode=document.privacy.mode if mode is None else mode,
+        epsilon=document.privacy.epsilon,
+        mode=document.privacy.mode,
     )

@@ -13,6 +13,7 @@ from service.algorithms.contract import Address
 from service.decisions.observer import Heard
 from service.decisions.recommender import Recommender
 from service.decisions.retries import answered_id
+from service.decisions.returning import Then, returning
 from service.decisions.runtime import Runtime
 from service.decisions.tokens import Pending, open_decision
 from service.errors import (
@@ -108,6 +109,8 @@ class _Submitted:
     address: Address
     reward: float
     learned: Awaitable[Learned]
+    index: bytes
+    then: Then | None
 
 
 def _submit(runtime: Runtime, feedback: Feedback, token: str) -> _Submitted:
@@ -128,10 +131,20 @@ def _submit(runtime: Runtime, feedback: Feedback, token: str) -> _Submitted:
             reward=0.0,
         )
         raise TokenExpired("feedback for this recommendation is no longer accepted")
-    position = _position(recommender, pending, feedback.item)
-    update = recommender.learner.learn(
-        decision=pending.decision, choice=position, reward=feedback.reward
-    )
+    ttl = remaining + _CLAIM_MARGIN
+    index, then = recommender.generation, None
+    if pending.note:
+        back = returning(runtime, recommender, pending, feedback.reward, ttl)
+        if back.item is None:
+            _position(recommender, pending, feedback.item)
+        elif feedback.item not in (None, back.item):
+            raise InvalidArgument("item", "is not one of the items of this recommendation")
+        position, update, index, then = 0, back.update, back.index, back.then
+    else:
+        position = _position(recommender, pending, feedback.item)
+        update = recommender.learner.learn(
+            decision=pending.decision, choice=position, reward=feedback.reward
+        )
     recommender.touched = True
     return _Submitted(
         recommender=recommender,
@@ -142,8 +155,10 @@ def _submit(runtime: Runtime, feedback: Feedback, token: str) -> _Submitted:
             increments=update.increments,
             claim=pending.decision_id + position.to_bytes(2, "little"),
             reward=round(feedback.reward * REWARD_STEPS),
-            claim_ttl=remaining + _CLAIM_MARGIN,
+            claim_ttl=ttl,
         ),
+        index=index,
+        then=then,
     )
 
 
@@ -172,10 +187,12 @@ async def _settle(runtime: Runtime, submitted: _Submitted) -> Receipt:
         # The first arrival makes a cell known to surveys. Saying it again at every power of two
         # costs next to nothing and mends an index entry lost to a crash in between.
         await runtime.store.index_cell(
-            index=recommender.generation,
+            index=submitted.index,
             address=submitted.address.key,
             level=submitted.address.level,
         )
+    if submitted.then is not None and learned.claim is not Claim.CONFLICT:
+        await submitted.then()
     runtime.observer.feedback(
         recommender=recommender.name,
         algorithm=recommender.algorithm,

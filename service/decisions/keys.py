@@ -69,6 +69,15 @@ class KeyRing:
             self._epoch = snapshot.epoch
         return self._known.get(digest_of(secret))
 
+    async def label_of(self, secret: str) -> str | None:
+        """Return what a stored key is called: how an instance that calls us is known here.
+
+        Two keys with one label are one caller, so that a key can be replaced.
+        """
+        documents = (self._registry.trusted() or await self._registry.current()).documents
+        content = documents.get(KEY + digest_of(secret))
+        return None if content is None else str(json.loads(content)["label"])
+
     async def create(self, *, label: str, scopes: frozenset[str]) -> str:
         """Make a key and return its secret, which is never to be seen again."""
         unknown = sorted(scopes - SCOPES)

@@ -65,6 +65,15 @@ class Observer(Protocol):
     ) -> None:
         """Note what a survey of the learned state found."""
 
+    def forward(self, *, recommender: str, vendor: str, outcome: str) -> None:
+        """Note what became of a question to a vendor: answered, trained, or why not."""
+
+    def hosted(self, *, recommender: str, requester: str, outcome: str) -> None:
+        """Note a question by another vendor: answered, trained, or unpaid (no sums told)."""
+
+    def outbox(self, waiting: int) -> None:
+        """Note how much feedback waits to be passed on to vendors."""
+
 
 class NullObserver:
     """Listens to nothing: simulations and tests."""
@@ -96,3 +105,9 @@ class NullObserver:
         splits: int,
         explored: int,
     ) -> None: ...
+
+    def forward(self, *, recommender: str, vendor: str, outcome: str) -> None: ...
+
+    def hosted(self, *, recommender: str, requester: str, outcome: str) -> None: ...
+
+    def outbox(self, waiting: int) -> None: ...

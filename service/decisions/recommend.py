@@ -32,6 +32,10 @@ async def recommend_batch(
                 raise UnknownRecommender("no recommender of that name")
             if ask.event_id is not None:
                 begun.append(asyncio.create_task(recommend_once(runtime, recommender, ask)))
+            elif recommender.vendors:
+                # Vendors take their time; one must not hold up the rest of the batch.
+                started = begin(runtime, recommender, ask)
+                begun.append(asyncio.create_task(finish(runtime, started)))
             else:
                 begun.append(begin(runtime, recommender, ask))
         except DiscreetError as error:

@@ -1,23 +1,30 @@
 """A recommender as the workers hold it: its document, compiled once per change.
 
 Items own *slots*, positions in every vector of statistics. A slot belongs to its item for ever:
-hiding keeps it, removing retires it, and a new item never inherits another's clicks.
+hiding keeps it, removing retires it, and a new item never inherits another's clicks. Vendors own
+slots in the same way: for the learner a vendor is an arm.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from service.algorithms.contract import Request
+from service.algorithms.contract import Learner, Request
 from service.decisions.documents import RecommenderDocument
 from service.decisions.families import LearnerFactory, learner_for
+from service.decisions.guests import Guests
 from service.errors import InvalidArgument
 from service.privacy.accountants import Budget, accountant
 from service.privacy.charges import Charge
-from service.privacy.events import Composed, PrivacyEvent
+from service.privacy.events import Composed, PrivacyEvent, RandomisedResponse
+
+VENDOR = "\0vendor/"
+"""Begins the name under which a vendor owns its slot. No item's id can: ids are printable."""
+_MOST_OFFERS = 64
+"""Sets of vendors whose arms are kept beside the catalogue's; vendors come and go rarely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +64,13 @@ class Stored:
         """Return this record under a changed document: kept items keep their slots."""
         slots: dict[str, int] = {}
         next_slot = self.next_slot
-        for item in document.items:
-            if item.id in self.slots:
-                slots[item.id] = self.slots[item.id]
+        owners = [item.id for item in document.items]
+        owners += [VENDOR + vendor.name for vendor in document.vendors]
+        for owner in owners:
+            if owner in self.slots:
+                slots[owner] = self.slots[owner]
             else:
-                slots[item.id] = next_slot
+                slots[owner] = next_slot
                 next_slot += 1
         return Stored(document, self.generation, slots, next_slot)
 
@@ -93,16 +102,60 @@ class Recommender:
         self.accountant = accountant(privacy.accounting)
         self.budget = Budget(epsilon=privacy.budget.epsilon, delta=privacy.budget.delta)
         self.limit = self.accountant.limit(self.budget)
-        self.slot_of = dict(stored.slots)
-        self.id_of = {slot: item for item, slot in stored.slots.items()}
+        self.slot_of = {item.id: stored.slots[item.id] for item in document.items}
+        self.id_of = {slot: item for item, slot in self.slot_of.items()}
+        self.url_of = {vendor.name: vendor.url for vendor in document.vendors}
+        self.vendors = {name: stored.slots[VENDOR + name] for name in self.url_of}
+        self.vendor_of = {slot: name for name, slot in self.vendors.items()}
+        # What an observer sees of a vendor's item depends on two draws, ours and the vendor's:
+        # epsilon is divided between them, and both parts are charged.
+        self.vendor_epsilon = privacy.vendor_share * privacy.epsilon
+        self.vendor_event = RandomisedResponse(self.vendor_epsilon)
+        self.joint_learner = self.learner
+        if self.vendors:
+            rest = privacy.model_copy(update={"epsilon": privacy.epsilon - self.vendor_epsilon})
+            self.joint_learner = learner_for(
+                document=document.model_copy(update={"privacy": rest}),
+                generation=stored.generation,
+                arms=stored.next_slot,
+            )
+        self.guests = Guests(
+            document=document,
+            generation=stored.generation,
+            arms=stored.next_slot,
+            learner_for=learner_for,
+        )
         self._visible = np.array(
             sorted(stored.slots[item.id] for item in document.items if not item.hidden),
             dtype=np.intp,
         )
         self._visible_set = frozenset(self._visible.tolist())
+        self._offers: dict[tuple[int, ...], np.ndarray[Any, np.dtype[np.intp]]] = {}
         self._charges: dict[tuple[PrivacyEvent, ...], Charge] = {}
         self.touched = True
         """Whether anything happened here since the last survey: an idle one is not surveyed."""
+
+    @property
+    def learners(self) -> tuple[Learner, ...]:
+        """The learners over our own users' cells: with the whole epsilon, and with a part."""
+        return (self.learner, self.joint_learner) if self.vendors else (self.learner,)
+
+    @property
+    def indexes(self) -> tuple[bytes, ...]:
+        """Every index of addresses that this recommender has written to."""
+        guests = self.guests
+        return (self.generation, guests.generation, guests.streams, guests.books)
+
+    def joined(self, request: Request, vendors: tuple[int, ...]) -> Request:
+        """Return the request with these vendors' arms beside the items'."""
+        whole = request.available is self._visible
+        available = self._offers.get(vendors) if whole else None
+        if available is None:
+            arms = np.array(vendors, dtype=np.intp)
+            available = np.sort(np.concatenate([request.available, arms]))
+            if whole and len(self._offers) < _MOST_OFFERS:
+                self._offers[vendors] = available
+        return replace(request, available=available)
 
     def charge(self, events: tuple[PrivacyEvent, ...]) -> Charge:
         """Return what these releases cost together; plans repeat, so their prices are kept."""

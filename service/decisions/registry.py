@@ -146,6 +146,11 @@ class RecommenderRegistry:
         """Return the recommenders in memory, however old."""
         return list(self._snapshot.recommenders.values())
 
+    def address_of(self, name: str, vendor: str) -> str | None:
+        """Return the URL of a recommender's vendor, if both are there."""
+        recommender = self._snapshot.recommenders.get(name)
+        return None if recommender is None else recommender.url_of.get(vendor)
+
     async def names(self) -> list[str]:
         """Return every recommender's name, sorted."""
         return sorted((await self.current()).recommenders)
@@ -214,7 +219,8 @@ class RecommenderRegistry:
         if not await self._store.remove_document(name=RECOMMENDER + name):
             raise UnknownRecommender("no recommender of that name; GET /recommenders lists them")
         await self.settle()
-        await self._store.remove_cells(index=recommender.generation)
+        for index in recommender.indexes:
+            await self._store.remove_cells(index=index)
 
     async def _change(self, name: str, change: Callable[[Stored | None], Stored]) -> bool:
         full = RECOMMENDER + name
@@ -277,7 +283,7 @@ def _present(stored: Stored | None) -> Stored:
 
 
 def _require_item(stored: Stored, item: str) -> None:
-    if item not in stored.slots:
+    if all(item != one.id for one in stored.document.items):
         raise UnknownItem("no such item in this recommender")
 
 

@@ -76,14 +76,17 @@ def _encode(answer: Recommendation) -> bytes:
             privacy.spent and [privacy.spent.epsilon, privacy.spent.delta],
             privacy.remaining and [privacy.remaining.epsilon, privacy.remaining.delta],
             answer.expires_at,
+            answer.vendor,
         ]
     ).encode()
 
 
 def _decode(content: bytes) -> Recommendation:
-    recommendation_id, items, personalised, epsilon, spent, remaining, expires_at = json.loads(
-        content
-    )
+    # An answer stored by a version that knew no vendors ends one field earlier.
+    (recommendation_id, items, personalised, epsilon, spent, remaining, expires_at, vendor) = (
+        *json.loads(content),
+        None,
+    )[:8]
     return Recommendation(
         recommendation_id=recommendation_id,
         items=tuple(items),
@@ -94,4 +97,5 @@ def _decode(content: bytes) -> Recommendation:
             remaining=remaining and Budget(epsilon=remaining[0], delta=remaining[1]),
         ),
         expires_at=expires_at,
+        vendor=vendor,
     )

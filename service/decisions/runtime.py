@@ -11,8 +11,10 @@ from service.decisions.keys import KeyRing
 from service.decisions.observer import NullObserver, Observer
 from service.decisions.principals import Principals
 from service.decisions.registry import RecommenderRegistry
+from service.decisions.relay import Relay
 from service.decisions.survey import Surveyor
 from service.decisions.tokens import KEY_BYTES, Sealer
+from service.decisions.vendors import NoVendors, VendorGateway
 from service.privacy.noise import NoiseSource, require_production
 from service.state.stores import Store
 
@@ -32,6 +34,8 @@ class Runtime:
     registry: RecommenderRegistry
     keys: KeyRing
     surveyor: Surveyor
+    vendors: VendorGateway
+    relay: Relay
     clock: Callable[[], float]
 
     @classmethod
@@ -45,6 +49,7 @@ class Runtime:
         api_keys: Mapping[str, frozenset[str]] | None = None,
         lease_seconds: float = LEASE_SECONDS,
         survey_seconds: float = SURVEY_SECONDS,
+        vendors: VendorGateway | None = None,
         clock: Callable[[], float] = time.time,
     ) -> "Runtime":
         """Open a runtime that serves people: reproducible noise is refused."""
@@ -59,6 +64,7 @@ class Runtime:
             survey_seconds=survey_seconds,
             clock=clock,
             learner_for=learner_for,
+            vendors=vendors,
         )
 
     @classmethod
@@ -69,6 +75,7 @@ class Runtime:
         noise: NoiseSource,
         clock: Callable[[], float] = time.time,
         learner_for: LearnerFactory = learner_for,
+        vendors: VendorGateway | None = None,
     ) -> "Runtime":
         """Open a runtime over a store that nobody else uses; its noise may be seeded.
 
@@ -88,6 +95,7 @@ class Runtime:
             survey_seconds=math.inf,
             clock=clock,
             learner_for=learner_for,
+            vendors=vendors,
         )
 
     @classmethod
@@ -103,6 +111,7 @@ class Runtime:
         survey_seconds: float,
         clock: Callable[[], float],
         learner_for: LearnerFactory,
+        vendors: VendorGateway | None,
     ) -> "Runtime":
         await store.open()
         pepper = await store.secret(name="principals", proposal=os.urandom(KEY_BYTES))
@@ -122,24 +131,39 @@ class Runtime:
             prepare=surveyor.prepare,
             learner_for=learner_for,
         )
+        gateway = vendors or NoVendors()
+        sealer = Sealer(keys)
+        relay = Relay(
+            store=store,
+            sealer=sealer,
+            vendors=gateway,
+            observer=observer,
+            clock=clock,
+            needed=lambda: any(one.vendors for one in registry.held()),
+            seconds=survey_seconds,
+        )
         runtime = cls(
             store=store,
             noise=noise,
             observer=observer,
             principals=Principals(pepper),
-            sealer=Sealer(keys),
+            sealer=sealer,
             registry=registry,
             keys=KeyRing(store=store, registry=registry, given=api_keys),
             surveyor=surveyor,
+            vendors=gateway,
+            relay=relay,
             clock=clock,
         )
         await registry.start()
         if math.isfinite(survey_seconds):
             surveyor.start()
+            relay.start()
         return runtime
 
     async def close(self) -> None:
         """Stop the background work and let go of the store."""
+        await self.relay.stop()
         await self.surveyor.stop()
         await self.registry.stop()
         await self.store.close()

@@ -8,10 +8,10 @@ when a look takes long, so that surveys never take more than a small share of a 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
-from service.algorithms.contract import Address, Vector
+from service.algorithms.contract import Address, Learner, Survey, Vector
 from service.decisions.observer import Observer
 from service.decisions.recommender import Recommender
 from service.errors import StoreUnavailable
@@ -26,20 +26,8 @@ _CHUNK = 256
 
 
 async def survey(*, store: Store, recommender: Recommender, observer: Observer) -> None:
-    """Refresh one learner's aggregate facts from the store."""
-    most = max(16, min(MOST_CELLS, MOST_VALUES // (2 * recommender.stored.next_slot + 1)))
-    total, sample = (
-        store.count_cells(index=recommender.generation),
-        store.cells(index=recommender.generation, most=most),
-    )
-    count, levels = await total, await sample
-    addresses = [Address(key=key, level=level) for key, level in levels.items()]
-    cells: dict[Address, Vector] = {}
-    for start in range(0, len(addresses), _CHUNK):
-        chunk = addresses[start : start + _CHUNK]
-        vectors = await store.read(addresses=[address.key for address in chunk])
-        cells.update(zip(chunk, vectors, strict=True))
-    found = await asyncio.to_thread(recommender.learner.survey, cells=cells)
+    """Refresh a recommender's aggregate facts from the store, for our own users and for guests."""
+    count, found = await _look(store, recommender, recommender.generation, recommender.learners)
     observer.survey(
         recommender=recommender.name,
         algorithm=recommender.algorithm,
@@ -48,6 +36,29 @@ async def survey(*, store: Store, recommender: Recommender, observer: Observer) 
         splits=found.splits,
         explored=found.explored,
     )
+    guests = recommender.guests
+    if guests.learners:
+        await _look(store, recommender, guests.generation, guests.learners)
+
+
+async def _look(
+    store: Store, recommender: Recommender, generation: bytes, learners: Sequence[Learner]
+) -> tuple[int, Survey]:
+    """Show a sample of cells to the learners that decide by them; return what the first saw."""
+    most = max(16, min(MOST_CELLS, MOST_VALUES // (2 * recommender.stored.next_slot + 1)))
+    total, sample = (
+        store.count_cells(index=generation),
+        store.cells(index=generation, most=most),
+    )
+    count, levels = await total, await sample
+    addresses = [Address(key=key, level=level) for key, level in levels.items()]
+    cells: dict[Address, Vector] = {}
+    for start in range(0, len(addresses), _CHUNK):
+        chunk = addresses[start : start + _CHUNK]
+        vectors = await store.read(addresses=[address.key for address in chunk])
+        cells.update(zip(chunk, vectors, strict=True))
+    found = [await asyncio.to_thread(learner.survey, cells=cells) for learner in learners]
+    return count, found[0]
 
 
 class Surveyor:

@@ -37,13 +37,17 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What a token carries: enough to learn from feedback, and nothing about who asked."""
+    """What a token carries: enough to learn from feedback, and nothing about who asked.
+
+    `note` is whatever else the decision needs when feedback comes; most need nothing.
+    """
 
     generation: bytes
     decision_id: bytes
     expires_at: int
     decision: Decision
     nano_epsilon: int = 0
+    note: bytes = b""
 
 
 def new_decision_id() -> bytes:
@@ -98,6 +102,7 @@ def seal_decision(sealer: Sealer, pending: Pending) -> str:
         pending.nano_epsilon,
         len(decision.choices),
     ) + b"".join(_CHOICE.pack(choice.slot, choice.propensity) for choice in decision.choices)
+    content += pending.note
     return base64.urlsafe_b64encode(sealer.seal(content, purpose=_PURPOSE)).rstrip(b"=").decode()
 
 
@@ -120,12 +125,11 @@ def open_decision(sealer: Sealer, token: str) -> Pending:
     )
     if version != _VERSION:
         raise TokenForged("recommendation_id was issued by another version of this service")
+    end = _HEAD.size + count * _CHOICE.size
     choices = tuple(
         Choice(slot=slot, propensity=propensity)
-        for slot, propensity in _CHOICE.iter_unpack(content[_HEAD.size :])
+        for slot, propensity in _CHOICE.iter_unpack(content[_HEAD.size : end])
     )
-    if len(choices) != count:
-        raise TokenForged("recommendation_id was not issued by this service")
     return Pending(
         generation=generation,
         decision_id=decision_id,
@@ -136,4 +140,5 @@ def open_decision(sealer: Sealer, token: str) -> Pending:
             personalised=bool(personalised),
         ),
         nano_epsilon=nano,
+        note=content[end:],
     )

@@ -1,9 +1,46 @@
-"""Other vendors as arms of our own recommender: what is asked of them, and what is believed."""
+"""Other vendors as arms of our own recommender: what is asked of them, and what is believed.
 
-from typing import Protocol
+Algorithm 1, as served, for one request. Our own draw is between our items and the vendors that can
+be reached, at epsilon1; if a vendor is drawn, it is told the level and the centre of the cell, and
+draws one of its items at epsilon2. Who sees the item that is shown learns at most
+epsilon1 + epsilon2 about the context:
 
-from service.algorithms.forwarding import Forward, Forwarded, RunningSum
+    P(vendor v, item k | C) = P(v | C) * P_v(k | C)
+                           <= e^epsilon1 * P(v | C') * e^epsilon2 * P_v(k | C'),
+
+for any two cells C, C', because the vendor's draw is epsilon2-DP between any two centres, whatever
+our draw was. An item of our own has only the first factor. Both parts are charged whenever a
+vendor might be drawn: whether one was depends on the context, so a price that depended on it would
+tell. A vendor that does not answer is replaced by an item of ours that is drawn without looking at
+the context: P(k | C) + sum over failing v of P(v | C) * q(k) is post-processing of our own draw.
+
+What that does not cover: the vendor that is asked learns the cell. Whether it fails is its own
+doing; that an honest one fails regardless of the cell is an assumption. And that it draws at no
+more than epsilon2 is its promise to us (`forwards` keeps it on the other side).
+
+How a vendor is judged. Never by a reward that we saw: a vendor's rewards are its own secret, and
+what it tells of them is a noisy running sum (Algorithm 2). The mean of the latest sum enters the
+cell's statistics with the weight of n / (1 + 4 s^2 / n) observations, where s is the standard
+deviation of the noise in a sum of n rewards: a mean of so many exact rewards of variance 1/4 would
+be as uncertain. Before that the vendor must have been trained in the cell (line 6): the first
+`TRAINING` forwards that got feedback are marked and counted apart.
+"""
+
+import math
+import struct
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Protocol
+
+from service.algorithms.cell import REWARD_STEPS, count_field, sum_field
+from service.algorithms.contract import Address, Decision, Request, Vector
+from service.algorithms.forwarding import Forward, Forwarded, RunningSum, centre_of
 from service.errors import VendorUnavailable
+from service.state.stores import Claim
+
+if TYPE_CHECKING:
+    from service.decisions.recommender import Recommender
+    from service.decisions.runtime import Runtime
 
 __all__ = [
     "Forward",
@@ -13,6 +50,17 @@ __all__ = [
     "VendorGateway",
     "VendorUnavailable",
 ]
+
+TRAINING = 16
+"""Forwards with feedback, for each cell and vendor, that train the vendor before it is judged."""
+_DEVIATIONS = 40
+"""A noisy sum farther out than this has probability below 1e-20: the vendor lies, or is broken."""
+_MOST_COUNT = 2**40
+"""No stream has so many rewards; what is within it fits a cell's fields."""
+_CLAIM_SECONDS = 86_400
+
+# What we keep about a vendor in a cell: a vector of these fields.
+TRAINED, MERGED, COUNTED, SUMMED = range(4)
 
 
 class VendorGateway(Protocol):
@@ -48,3 +96,136 @@ class NoVendors:
         raise VendorUnavailable("no vendors are joined to this process")
 
     def distrust(self, *, vendor: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A vendor's item, as far as we know it."""
+
+    vendor: str
+    handle: str
+    expires_at: int
+    training: bool
+
+
+def open_arms(runtime: "Runtime", recommender: "Recommender") -> tuple[int, ...]:
+    """Return the arms of the vendors that can be reached now. The context has no part in it."""
+    reachable = runtime.vendors.reachable
+    return tuple(slot for name, slot in recommender.vendors.items() if reachable(name))
+
+
+async def ask_vendor(
+    runtime: "Runtime", recommender: "Recommender", request: Request, decision: Decision
+) -> Item | None:
+    """Ask the vendor that was drawn; None if it gave no answer that can be used."""
+    address, slot = decision.address, decision.choices[0].slot
+    vendor = recommender.vendor_of[slot]
+    (kept,) = await runtime.store.read(addresses=[books_of(address, slot)])
+    training = _field(kept, TRAINED) < TRAINING
+    forward = Forward(
+        recommender=recommender.name,
+        level=address.level,
+        centre=centre_of(
+            context=request.context,
+            level=address.level,
+            segments=recommender.document.partition.segments,
+        ),
+        epsilon=recommender.vendor_epsilon,
+        training=training,
+    )
+    try:
+        answer = await runtime.vendors.forward(vendor=vendor, forward=forward)
+        if answer.expires_at <= runtime.clock():
+            raise VendorUnavailable("a handle that has expired already", reason="implausible")
+        if answer.sums is not None and not _plausible(answer.sums, seen=_field(kept, MERGED)):
+            runtime.vendors.distrust(vendor=vendor)
+            raise VendorUnavailable("a sum that cannot be true", reason="implausible")
+    except VendorUnavailable as failure:
+        runtime.observer.forward(
+            recommender=recommender.name, vendor=vendor, outcome=failure.reason
+        )
+        return None
+    if answer.sums is not None:
+        await _believe(
+            runtime, recommender, address=address, slot=slot, kept=kept, sums=answer.sums
+        )
+    runtime.observer.forward(
+        recommender=recommender.name,
+        vendor=vendor,
+        outcome="trained" if training else "answered",
+    )
+    return Item(vendor, answer.handle, answer.expires_at, training)
+
+
+def books_of(address: Address, slot: int) -> bytes:
+    """Return where we keep what we know about a vendor in a cell."""
+    content = address.key + struct.pack("<q", slot)
+    return blake2b(content, digest_size=16, person=b"vendor books").digest()
+
+
+def _field(vector: Vector, field: int) -> int:
+    return int(vector[field]) if field < len(vector) else 0
+
+
+def _plausible(sums: RunningSum, *, seen: int) -> bool:
+    """Tell whether a sum of rewards in [0, 1] can look like this, and follows what we saw."""
+    margin = _DEVIATIONS * sums.deviation
+    return (
+        max(seen, 1) <= sums.count <= _MOST_COUNT and -margin <= sums.total <= sums.count + margin
+    )
+
+
+def worth(sums: RunningSum) -> tuple[int, int]:
+    """Return as how many observations a noisy sum counts, and their sum in reward steps."""
+    mean = min(max(sums.total / sums.count, 0.0), 1.0)
+    weight = math.floor(sums.count / (1.0 + 4.0 * sums.deviation**2 / sums.count))
+    return weight, round(mean * weight * REWARD_STEPS)
+
+
+async def _believe(
+    runtime: "Runtime",
+    recommender: "Recommender",
+    *,
+    address: Address,
+    slot: int,
+    kept: Vector,
+    sums: RunningSum,
+) -> None:
+    """Let the vendor's arm in the cell stand at what the latest sum says.
+
+    The step from one sum to the next is claimed in our books on the vendor, so that of several
+    workers that hear of it one adds it; then its difference is added to the cell.
+    """
+    seen = _field(kept, MERGED)
+    if sums.count <= seen:
+        return
+    weight, total = worth(sums)
+    more, gained = weight - _field(kept, COUNTED), total - _field(kept, SUMMED)
+    claim = b"sums" + struct.pack("<qq", slot, seen)
+    books = books_of(address, slot)
+    step = await runtime.store.learn(
+        address=books,
+        increments=((MERGED, sums.count - seen), (COUNTED, more), (SUMMED, gained)),
+        claim=claim,
+        reward=sums.count,
+        claim_ttl=_CLAIM_SECONDS,
+    )
+    if step.claim is not Claim.COUNTED:
+        return
+    learned = await runtime.store.learn(
+        address=address.key,
+        increments=((count_field(slot), more), (sum_field(slot), gained)),
+        claim=claim,
+        reward=sums.count,
+        claim_ttl=_CLAIM_SECONDS,
+    )
+    await note_books(runtime, recommender, books)
+    if learned.arrivals == 0:
+        await runtime.store.index_cell(
+            index=recommender.generation, address=address.key, level=address.level
+        )
+
+
+async def note_books(runtime: "Runtime", recommender: "Recommender", books: bytes) -> None:
+    """Note the address of books on a vendor, so that they are erased with the recommender."""
+    await runtime.store.index_cell(index=recommender.guests.books, address=books, level=0)

@@ -43,6 +43,9 @@ CALLS = [
     ("POST", "/recommenders/films/items", "admin"),
     ("PATCH", "/recommenders/films/items/a", "admin"),
     ("DELETE", "/recommenders/films/items/zzz", "admin"),
+    ("POST", "/handles/open", "serve"),
+    ("POST", "/peers/recommenders/films/forwards", "peer"),
+    ("POST", "/peers/recommenders/films/feedback", "peer"),
     ("GET", "/metrics", "metrics"),
 ]
 
