@@ -130,7 +130,7 @@ def calibration_checks() -> Iterator[Check]:
                 )
 
             yield Check(
-                f"{name} Gaussian scale, {releases} releases at epsilon {epsilon:g}: delta",
+                f"{name} Gaussian scale, epsilon {epsilon:g}, releases {releases}: delta",
                 Method.EXACT,
                 gaussian,
             )

@@ -244,8 +244,9 @@ def number_checks() -> Iterator[Check]:
                 return examine_shift(mechanism, pairs, gaussian=gaussian)
 
             column = "rho" if gaussian else "epsilon"
+            numbers = "1 number" if size == 1 else f"{size} numbers"
             yield Check(
-                f"{name} noise on {size} numbers, steps of {step:g}: {column}",
+                f"{name} noise on {numbers}, steps of {step:g}: {column}",
                 Method.EXACT,
                 examine,
             )
