@@ -16,7 +16,8 @@ COMMANDS = (
     ("serve", "answer requests over HTTP"),
     ("keys", "make, list and revoke API keys; make token keys"),
     ("audit", "check every privacy claim, and that planted faults are caught"),
-    ("simulate", "send made-up traffic to a running server"),
+    ("simulate", "choose an epsilon on made-up or logged data, or send made-up traffic"),
+    ("reproduce", "run a paper's evaluation again, its numbers beside ours"),
 )
 
 EXAMPLES = """\
