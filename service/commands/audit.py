@@ -22,6 +22,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the audit; return its exit code."""
     # Imported here: the audit's own parts are heavy, and --help needs none of them.
+    from service.algorithms.claims import learner_checks, learner_faults
     from service.privacy.audit.command import run as audit
 
-    return audit(quick=args.quick, as_json=args.json)
+    return audit(
+        quick=args.quick,
+        as_json=args.json,
+        further=learner_checks(),
+        further_faults=learner_faults(),
+    )

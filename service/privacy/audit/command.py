@@ -41,13 +41,19 @@ def audit(
     return Report(claims, planted)
 
 
-def run(*, quick: bool, as_json: bool, further: Iterable[Check] = ()) -> int:
+def run(
+    *,
+    quick: bool,
+    as_json: bool,
+    further: Iterable[Check] = (),
+    further_faults: Iterable[Fault] = (),
+) -> int:
     """Run the audit, print the report on standard output, and return the exit code.
 
-    `further` are claims of higher layers, which this one may not import. Progress is shown on
-    standard error if that is a terminal.
+    `further` are claims and faults of higher layers, which this one may not import. Progress is
+    shown on standard error if that is a terminal.
     """
-    checks, faults = [*all_checks(), *further], list(all_faults())
+    checks, faults = [*all_checks(), *further], [*all_faults(), *further_faults]
     bar = Progress(
         TextColumn("{task.fields[name]}", style="dim"),
         BarColumn(),
