@@ -9,6 +9,7 @@ Nothing here is logged about a question or its answer; `VendorUnavailable` says 
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ from service.algorithms.forwarding import Forward, Forwarded
 from service.errors import VendorUnavailable
 from service.peers.circuit import Circuit
 from service.peers.wire import MOST_BYTES, read_forwarded
+
+log = logging.getLogger(__name__)
 
 TIMEOUT = 0.3
 FEEDBACK_TIMEOUT = 2.0
@@ -155,6 +158,11 @@ class HttpVendors:
         except VendorUnavailable:
             circuit.failed()
             raise
+        except Exception:
+            # No request of ours may fail because of what somebody else sent.
+            circuit.failed()
+            log.exception("a vendor's answer could not be handled")
+            raise VendorUnavailable("an answer beyond us", reason="malformed") from None
         except BaseException:
             circuit.abandoned()
             raise

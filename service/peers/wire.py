@@ -1,7 +1,6 @@
 """Believing nothing that another instance sends: sizes, shapes, types, ranges."""
 
 import json
-import math
 from typing import Any
 
 from service.algorithms.forwarding import Forwarded, RunningSum
@@ -66,7 +65,8 @@ def _whole(value: Any, *, most: int) -> int:
 
 
 def _real(value: Any, *, least: float, most: float) -> float:
-    if type(value) not in (int, float) or not (math.isfinite(value) and least <= value <= most):
+    # Comparing before converting: a NaN is in no range, and an integer may be too long to convert.
+    if type(value) not in (int, float) or not least <= value <= most:
         raise _malformed()
     return float(value)
 
