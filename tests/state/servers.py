@@ -5,6 +5,7 @@ there. Each is a context manager: none outlives the test that asked for it.
 """
 
 import contextlib
+import random
 import signal
 import socket
 import subprocess
@@ -34,14 +35,15 @@ def eventually(condition: Callable[[], Any], what: str, patience: float = PATIEN
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on at the moment."""
+    """Return ports that nobody listens on, from below the range that outgoing connections use."""
+    found: list[int] = []
     with contextlib.ExitStack() as stack:
-        found = []
-        for _ in range(count):
+        while len(found) < count:
             probe = stack.enter_context(socket.socket())
-            probe.bind(("127.0.0.1", 0))
-            found.append(probe.getsockname()[1])
-        return found
+            with contextlib.suppress(OSError):
+                probe.bind(("127.0.0.1", random.randrange(20_000, 32_000)))
+                found.append(probe.getsockname()[1])
+    return found
 
 
 @dataclass
@@ -78,8 +80,12 @@ class Server:
             [find_server(), *self.arguments, *words], cwd=self.folder, stdout=subprocess.DEVNULL
         )
         with self.client as client:
-            eventually(client.ping, f"the server on port {self.port}")
+            eventually(lambda: self.gone() or client.ping(), f"the server on port {self.port}")
+        assert not self.gone(), f"the server did not start; see {self.folder / 'log'}"
         return self
+
+    def gone(self) -> bool:
+        return self.process is not None and self.process.poll() is not None
 
     def kill(self) -> None:
         """Kill -9, as if its machine had lost power."""

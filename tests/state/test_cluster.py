@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 from redis.crc import key_slot
@@ -87,7 +86,7 @@ async def test_a_cluster_that_is_not_there() -> None:
         await open_store("redis+cluster://127.0.0.1:1", timeout=0.3).open()
 
 
-async def test_a_master_dies_under_load(tmp_path: Path) -> None:
+async def test_a_master_dies_under_load(six: ClusterOf6) -> None:
     """The client fails closed and recovers by itself.
 
     Replication is asynchronous, so the new master may lack the last writes that the old one had
@@ -95,28 +94,25 @@ async def test_a_master_dies_under_load(tmp_path: Path) -> None:
     What is promised here: no place is ever booked beyond what was tried, every error is
     `StoreUnavailable`, the other masters' places lose nothing, and all places serve again.
     """
-    with cluster(tmp_path / "dying") as six:
-        store = open_store(six.url, timeout=1)
-        await store.open()
-        traffic = Traffic(store)
-        traffic.start()
-        async with asyncio.timeout(HANG):
-            await traffic.progress(by=20)
-            victim = six.owner(key_slot(KEYS.ledger(b"plain 0")))
-            victim.kill()
-            await traffic.progress(by=20)
-            await traffic.stop()
-        for place in range(PLACES):
-            principal = b"plain %d" % place
-            spent = (await store.balance(principal=principal)).nano_epsilon
-            assert spent <= traffic.acknowledged[place] + traffic.in_doubt[place]
-            heir = six.owner(key_slot(KEYS.ledger(principal)))
-            if heir in six.servers[:3]:
-                assert spent >= traffic.acknowledged[place], "a master that lived lost a debit"
-        assert traffic.failures > 0
-        victim.start()
-        await asyncio.to_thread(eventually, lambda: settled(victim), "the dead to return")
-        assert await store.learn(
-            address=b"c", increments=[(0, 1)], claim=b"c", reward=0, claim_ttl=60
-        )
-        await store.close()
+    store = open_store(six.url, timeout=1)
+    await store.open()
+    traffic = Traffic(store)
+    traffic.start()
+    async with asyncio.timeout(HANG):
+        await traffic.progress(by=20)
+        victim = six.owner(key_slot(KEYS.ledger(b"plain 0")))
+        victim.kill()
+        await traffic.progress(by=20)
+        await traffic.stop()
+    for place in range(PLACES):
+        principal = b"plain %d" % place
+        spent = (await store.balance(principal=principal)).nano_epsilon
+        assert spent <= traffic.acknowledged[place] + traffic.in_doubt[place]
+        heir = six.owner(key_slot(KEYS.ledger(principal)))
+        if heir in six.servers[:3]:
+            assert spent >= traffic.acknowledged[place], "a master that lived lost a debit"
+    assert traffic.failures > 0
+    victim.start()
+    await asyncio.to_thread(eventually, lambda: settled(victim), "the dead to return")
+    assert await store.learn(address=b"c", increments=[(0, 1)], claim=b"c", reward=0, claim_ttl=60)
+    await store.close()

@@ -210,7 +210,7 @@ def test_an_interrupt_of_the_terminal_does_not_reach_the_store(tmp_path: Path) -
 def test_the_server_comes_back_however_often_it_dies(tmp_path: Path) -> None:
     store = EmbeddedStore(tmp_path)
     with store, client_of(store) as client:
-        for _ in range(3):
+        for _ in range(2):
             server = eventually(lambda: client.info("server")["process_id"], "the server")
             os.kill(server, signal.SIGKILL)
             eventually(

@@ -19,7 +19,7 @@ from service.state.redis_store import RedisStore, open_store
 from service.state.stores import Claim, Store
 from tests.state.certificates import self_signed, server_side
 from tests.state.doors import door
-from tests.state.servers import Server, eventually, valkey
+from tests.state.servers import Server, eventually, free_ports, valkey
 
 pytestmark = pytest.mark.anyio
 
@@ -199,8 +199,9 @@ async def test_a_store_that_may_evict_is_refused(tmp_path: Path) -> None:
 
 
 async def test_a_cluster_member_wants_a_cluster_url(tmp_path: Path, server: Server) -> None:
+    bus = str(free_ports(1)[0])
     with (
-        valkey(tmp_path / "member", cluster_enabled="yes", cluster_port="0") as member,
+        valkey(tmp_path / "member", cluster_enabled="yes", cluster_port=bus) as member,
         pytest.raises(StoreUnsuitable, match=r"redis\+cluster://"),
     ):
         await open_store(member.url).open()
