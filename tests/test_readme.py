@@ -1,0 +1,186 @@
+"""Every command that the README prints does what the README says."""
+
+import asyncio
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from service import configuration
+from service.decisions.documents import RecommenderDocument
+from service.decisions.recommend import Ask, recommend
+from service.decisions.runtime import Runtime
+from service.privacy.noise import SystemNoise
+from service.state.memory import MemoryStore
+from tests.demo_server import DISCREET, Demo, demo_server
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TRAFFIC_SECONDS = 20
+
+
+def section(title: str) -> str:
+    """Return what stands under a heading."""
+    found = re.search(
+        rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", README, re.MULTILINE | re.DOTALL
+    )
+    assert found, f"the README has no section {title!r}"
+    return found.group(1)
+
+
+def blocks(title: str, language: str) -> list[str]:
+    """Return a section's blocks of one language."""
+    return [text for kind, text in FENCE.findall(section(title)) if kind == language]
+
+
+def test_the_sections_stand_in_order() -> None:
+    assert re.findall(r"^## (.*)$", README, re.MULTILINE) == [
+        "See it work",
+        "What is promised, and what is not",
+        "Which recommender to choose",
+        "Deploy",
+        "Measure",
+        "Develop",
+    ]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """A demo in the folder that the README names, seen from an empty one."""
+    home = tmp_path_factory.mktemp("readme")
+    (home / ".discreet").mkdir()
+    with demo_server(home / ".discreet") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def outputs(demo: Demo) -> list[str]:
+    """Type the whole tour into one shell; return what each block printed."""
+    url = f"http://127.0.0.1:{demo.port}"
+    script = ["set -eu", _make(demo)]
+    for block in blocks("See it work", "sh"):
+        script += [block.replace("http://127.0.0.1:8000", url), "echo '<end of block>'"]
+    environment = {k: v for k, v in os.environ.items() if k != "DISCREET_API_KEY"}
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(script)],
+        cwd=demo.data.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split("<end of block>\n")[:-1]
+
+
+def _make(demo: Demo) -> str:
+    """Return a shell function that does what make would: `run` runs already, `traffic` is short."""
+    command = subprocess.run(
+        ["make", "-n", "traffic", f"PORT={demo.port}", f"DATA={demo.data}"],
+        cwd=ROOT,
+        env={**os.environ, "MAKEFLAGS": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()[-1]
+    words = shlex.split(command.removeprefix("exec "))
+    assert words[0].endswith("/discreet")
+    typed = shlex.join([DISCREET, *words[1:], "--seconds", str(TRAFFIC_SECONDS)])
+    return f'make() {{ [ "$1" = run ] || {{ [ "$1" = traffic ] && {typed}; }}; }}'
+
+
+def counts(output: str) -> dict[str, int]:
+    """Return what `uniq -c` printed, by film."""
+    found = re.findall(r"^ *(\d+) (.+)$", output, re.MULTILINE)
+    return {film: int(number) for number, film in found}
+
+
+def films() -> set[str]:
+    path = ROOT / "service" / "demo" / "recommenders.yaml"
+    return {item.id for item in configuration.read(path).recommenders["films"].items}
+
+
+def test_strangers_get_films_before_and_after(outputs: list[str]) -> None:
+    before, after = counts(outputs[1]), counts(outputs[2].partition("a second\n")[2])
+    for found in (before, after):
+        assert set(found) <= films()
+        assert sum(found.values()) == 30
+    # Before, no film has more than e^2/(e^2+15) = 0.33 of the strangers: 25 of 30 would be a
+    # matter of 1e-8. After, half of them or more share one film: measured, 0.6 to 0.8; a fair
+    # share of 0.6 falls to 8 of 30 or fewer with probability 2e-4.
+    assert max(before.values()) < 25
+    assert max(after.values()) > 8
+
+
+def test_a_budget_runs_out_as_printed(outputs: list[str]) -> None:
+    assert outputs[3] == blocks("See it work", "text")[2]
+
+
+def test_feedback_counts_once_as_printed(outputs: list[str]) -> None:
+    assert outputs[4] == blocks("See it work", "text")[3]
+
+
+def test_the_recommender_of_the_readme_is_accepted(tmp_path: Path) -> None:
+    (text,) = blocks("Which recommender to choose", "yaml")
+    (tmp_path / "recommenders.yaml").write_text(text)
+    (tmp_path / "films.txt").write_text("a\nb\n")
+    document = configuration.read(tmp_path / "recommenders.yaml").recommenders["films"]
+    assert [item.id for item in document.items] == ["a", "b"]
+    promised = re.search(r"zcdp +# affords (\d+) answers; basic, whose sum is plain, (\d+)", text)
+    assert promised is not None
+    zcdp, basic = (asyncio.run(_affords(document, accounting)) for accounting in ("zcdp", "basic"))
+    assert (zcdp, basic) == tuple(map(int, promised.groups()))
+
+
+async def _affords(document: RecommenderDocument, accounting: str) -> int:
+    """Return how many personalised answers one client gets."""
+    changed = document.model_dump()
+    changed["privacy"]["accounting"] = accounting
+    runtime = await Runtime.open_for_simulation(store=MemoryStore(), noise=SystemNoise())
+    await runtime.registry.put("films", RecommenderDocument.model_validate(changed))
+    ask = Ask(recommender="films", client="ada", context=[0.1, 0.2])
+    answers = 0
+    while (await recommend(runtime, ask)).personalised:
+        answers += 1
+    await runtime.close()
+    return answers
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        line.split(" #")[0].strip()
+        for title in ("Deploy", "Measure")
+        for block in blocks(title, "sh")
+        for line in block.splitlines()
+    ],
+)
+def test_every_option_that_is_printed_exists(line: str) -> None:
+    program, command, *words = shlex.split(line)
+    assert program == "discreet"
+    known = subprocess.run(
+        [DISCREET, command, "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    for option in (word for word in words if word.startswith("--")):
+        assert re.search(rf"{option}\b", known), option
+
+
+def test_every_make_target_that_is_printed_exists() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"\bmake ([a-z]+)\b", "\n".join(re.findall(r"`[^`]+`", README))))
+    for _, block in FENCE.findall(README):
+        named |= set(re.findall(r"^make ([a-z]+)", block, re.MULTILINE))
+    assert {"run", "traffic", "test"} <= named
+    assert named <= targets
+
+
+def test_pictures_are_there_and_light() -> None:
+    named = re.findall(r'(?:src|srcset)="([^"]+\.png)"', README)
+    assert len(named) == 2
+    for name in named:
+        assert 10_000 < (ROOT / name).stat().st_size < 200_000
