@@ -1,4 +1,4 @@
-"""`discreet simulate`: made-up people, for looking at the service at work."""
+"""`discreet simulate`: made-up people, or logged ones, for looking at the service at work."""
 
 import argparse
 import asyncio
@@ -16,18 +16,22 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from service.commands import epsilon_curve
 from service.errors import InvalidArgument
 from service.simulation.tally import Tally
 from service.simulation.traffic import DEMO_WORLD, Traffic, drive
 
 EXAMPLES = """\
 examples:
+  discreet simulate --config discreet.yaml         which epsilon? reward and regret by epsilon
+  discreet simulate --config discreet.yaml --data log.csv --recommender films
   discreet simulate --traffic                      one minute to the demo on this machine
   discreet simulate --traffic --rate 50 --seconds 300 --recommender films
   discreet simulate --traffic --json > out.json    the figures, for a program
 
 Regret is the true one, from the made-up world's own means; the server never sees it.
 """
+DEFAULT_RECOMMENDER = "films"
 DEFAULT_URL = "http://127.0.0.1:8000"
 BAR_SECONDS = 0.2
 QUIET_REPORT_SECONDS = 10
@@ -39,6 +43,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--traffic", action="store_true", help="use a running server over HTTP")
+    what.add_argument(
+        "--config", type=Path, metavar="FILE", help="try the recommenders of a serve configuration"
+    )
     there = parser.add_argument_group("where")
     there.add_argument("--url", default=DEFAULT_URL, help="the server (default: %(default)s)")
     there.add_argument("--key", help="an API key; else DISCREET_API_KEY, else that of --key-file")
@@ -49,7 +56,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="where the demo keeps its key (default: %(default)s)",
     )
-    there.add_argument("--recommender", default="films", help="(default: %(default)s)")
+    there.add_argument(
+        "--recommender", metavar="NAME", help="(default: films; with --config, every one)"
+    )
     there.add_argument(
         "--allow-remote", action="store_true", help="send made-up feedback to another machine"
     )
@@ -67,11 +76,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=DEMO_WORLD,
         help="what people like; another number, other tastes (%(default)d)",
     )
+    epsilon_curve.add_options(parser)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Send the traffic; 0 when it was sent, 1 when the server went away meanwhile."""
+    """Send the traffic, or try epsilons; 1 when the server went away meanwhile."""
+    if args.config is not None:
+        return epsilon_curve.run(args)
     traffic = _traffic(args, os.environ)
     tally = asyncio.run(_drive(traffic, quiet=args.json))
     if args.json:
@@ -89,7 +101,7 @@ def _traffic(args: argparse.Namespace, environment: Mapping[str, str]) -> Traffi
     return Traffic(
         url=args.url,
         key=_key(args, environment),
-        recommender=args.recommender,
+        recommender=args.recommender or DEFAULT_RECOMMENDER,
         rate=args.rate,
         seconds=args.seconds,
         clients=args.clients,

@@ -29,7 +29,7 @@ class Contender:
 
     algorithm: str
     epsilon: float | None = None
-    base: float = 400.0
+    base: float = 300.0
     growth: float = 1.0
     similarity: float = 0.5
 

@@ -39,7 +39,7 @@ class Published:
     horizon: int
     epsilon: float = 1.0
     segments: int = 2
-    base: float = 400.0
+    base: float = 300.0
     growth: float = 1.0
     similarity: float = 0.5
     lipschitz: float = 1.0

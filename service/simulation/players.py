@@ -6,6 +6,7 @@ A player owns real runtimes over in-memory stores, asks `recommend` and answers 
 and memory grows with what was learned, not with how long one plays.
 """
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -62,11 +63,11 @@ class Clock:
 class Seat:
     """One runtime in which recommenders can be placed."""
 
-    def __init__(self, runtime: Runtime, clock: Clock) -> None:
+    def __init__(self, runtime: Runtime, clock: Clock, *, surveys: bool) -> None:
         self.runtime = runtime
         self._clock = clock
         self._asked = 0
-        self._next_survey = _SURVEY_EVERY
+        self._next_survey: float = _SURVEY_EVERY if surveys else math.inf
 
     @classmethod
     async def open(cls, *, seed: Sequence[int], learners: LearnerFactory = learner_for) -> "Seat":
@@ -81,7 +82,8 @@ class Seat:
             clock=clock,
             learner_for=learners,
         )
-        return cls(runtime, clock)
+        # As published, nothing looks at aggregates.
+        return cls(runtime, clock, surveys=learners is learner_for)
 
     async def place(self, name: str, document: RecommenderDocument) -> None:
         """Put a recommender into the runtime."""
@@ -160,10 +162,14 @@ class OneRecommender:
 
     async def play(self, *, vendor: int, context: Floats, respond: Respond) -> int:
         """Recommend from the whole catalogue."""
-        answer = await self.seat.ask("all", context)
-        item = self._position[answer.items[0]]
+        item, answer = await self.answer(context)
         await self.seat.tell(answer, respond(item))
         return item
+
+    async def answer(self, context: Floats) -> tuple[int, Recommendation]:
+        """Recommend, without hearing anything yet; return the item's position and the answer."""
+        answer = await self.seat.ask("all", context)
+        return self._position[answer.items[0]], answer
 
     async def close(self) -> None:
         """Let go of the runtime."""

@@ -10,11 +10,15 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from service.errors import InvalidArgument
 from service.simulation.contenders import Contender
 from service.simulation.run import Run, run
 from service.simulation.worlds import World
+
+Outcome = TypeVar("Outcome")
+Outcome_co = TypeVar("Outcome_co", covariant=True)
 
 MakeWorld = Callable[[int], World]
 """A world by its seed. It must be picklable: a partial of something importable."""
@@ -42,30 +46,46 @@ class Trial:
             await player.close()
 
 
+class Playable(Protocol[Outcome_co]):
+    """Something to be played in a process of its own."""
+
+    @property
+    def rounds(self) -> int:
+        """Return how long it is."""
+        ...
+
+    def run(self) -> Outcome_co:
+        """Play it."""
+        ...
+
+
 def play_all(
-    trials: Sequence[Trial],
+    trials: Sequence[Playable[Outcome]],
     *,
-    progress: Callable[[Trial], None] = lambda trial: None,
+    progress: Callable[[int], None] = lambda at: None,
     processes: int | None = None,
-) -> list[Run]:
-    """Play every trial and return the runs in order; `progress` hears of each that is finished."""
+) -> list[Outcome]:
+    """Play every trial and return what came of each, in order.
+
+    `progress` hears the position of each that is finished.
+    """
     if processes is not None and processes < 1:
         raise InvalidArgument("processes", "must be at least 1")
     workers = min(processes or os.cpu_count() or 1, len(trials))
     if workers <= 1:
-        runs = []
-        for trial in trials:
-            runs.append(trial.run())
-            progress(trial)
-        return runs
+        outcomes = []
+        for at, trial in enumerate(trials):
+            outcomes.append(trial.run())
+            progress(at)
+        return outcomes
     # Long trials first, so that no core is left waiting for one at the end.
     order = sorted(range(len(trials)), key=lambda at: -trials[at].rounds)
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-        futures: dict[Future[Run], int] = {pool.submit(trials[at].run): at for at in order}
+        futures: dict[Future[Outcome], int] = {pool.submit(trials[at].run): at for at in order}
         try:
             for future in as_completed(futures):
                 future.result()
-                progress(trials[futures[future]])
+                progress(futures[future])
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
