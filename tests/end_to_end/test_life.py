@@ -330,3 +330,19 @@ def _command(pid: Path) -> str:
         return command_of(int(pid.name))
     except (FileNotFoundError, ProcessLookupError):
         return ""
+
+
+def test_a_hang_up_replaces_the_workers_without_losing_a_request(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        server.put("films")
+        before = set(server.workers)
+        server.process.send_signal(signal.SIGHUP)
+        statuses = set()
+
+        def replaced() -> bool:
+            statuses.add(server.client.post("/recommend", json=QUESTION).status_code)
+            now = set(server.workers)
+            return len(now) == 2 and not now & before
+
+        wait_for(replaced)
+        assert statuses == {200}
