@@ -70,10 +70,10 @@ class Cluster(Route):
 
     async def close(self) -> None:
         self._closed = True
-        tasks = [*self._leaving, *([self._mapping] if self._mapping else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._mapping is not None:
+            self._mapping.cancel()
+            await asyncio.gather(self._mapping, return_exceptions=True)
+        await asyncio.gather(*self._leaving)
         await super().close()
         for command in self._held:
             command.fail(closed())
@@ -232,7 +232,7 @@ def _ranges(asked: str, reply: Any) -> Iterator[tuple[int, int, Node]]:
             if not 0 <= first <= last < SLOTS:
                 raise ValueError("a slot out of range")
             yield first, last, Node(asked if host in ("", "?") else host, master[1])
-    except (TypeError, ValueError, IndexError):
+    except (AttributeError, TypeError, ValueError, IndexError):
         raise StoreUnavailable("the cluster describes itself unintelligibly") from None
 
 

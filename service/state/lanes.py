@@ -9,12 +9,14 @@ import asyncio
 import logging
 import math
 import random
+import ssl
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Protocol
 
-from service.errors import StoreUnavailable, StoreUnsuitable
+from service.errors import DiscreetError, StoreUnavailable, StoreUnsuitable
 from service.state.commands import Command
-from service.state.wire import Refused, Wire
+from service.state.wire import Wire
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +36,7 @@ class Owner(Protocol):
     """Who decides what becomes of commands that a lane could not finish."""
 
     def refused(self, lane: "Lane", command: Command, message: str) -> None:
-        """Take over a command that was answered by an error: it certainly has not run."""
+        """Take over a command that was answered by an error; its code says whether it ran."""
         ...
 
     def lost(self, lane: "Lane", ran: Sequence[Command], unsent: Sequence[Command]) -> None:
@@ -119,9 +121,14 @@ class Lane:
         return waiting
 
     def _reason(self) -> StoreUnavailable:
-        if isinstance(self._failure, StoreUnavailable | StoreUnsuitable | Refused):
-            return StoreUnavailable(str(self._failure))
-        return StoreUnavailable("the store cannot be reached")
+        """Say why there is no connection, in words that quote neither the URL nor any data."""
+        failure = self._failure
+        if isinstance(failure, DiscreetError):
+            return StoreUnavailable(str(failure))
+        if isinstance(failure, ssl.SSLError):
+            return StoreUnavailable(f"TLS with the store failed ({failure.reason})")
+        why = f" ({type(failure).__name__})" if failure is not None else ""
+        return StoreUnavailable(f"the store cannot be reached{why}")
 
     def _connect(self) -> None:
         self._connecting = self._loop.create_task(self._keep_dialling())
@@ -131,7 +138,7 @@ class Lane:
         while True:
             try:
                 wire = await self._dial()
-            except (OSError, TimeoutError, Refused, StoreUnavailable, StoreUnsuitable) as failure:
+            except Exception as failure:  # whatever it was, a lane that stops trying is worse
                 self._failed(failure)
                 await asyncio.sleep(backoff(attempts))
                 attempts += 1
@@ -140,27 +147,31 @@ class Lane:
                 return
 
     def _failed(self, failure: Exception) -> None:
-        if isinstance(failure, StoreUnsuitable) and str(failure) != str(self._failure):
-            logger.error("%s", failure)
+        changed = (type(failure), str(failure)) != (type(self._failure), str(self._failure))
         self._failure = failure
+        if changed:
+            logger.warning("%s", self._reason())
         self._changed.set()
         self._owner.unreachable(self)
 
     def _up(self, wire: Wire) -> None:
         wire.refused = self._refused
-        wire.lost = self._lost
+        wire.lost = partial(self._lost, wire)
         self._wire = wire
+        if self._failure is not None:
+            logger.info("the store is back")
         self._failure = None
         self._changed.set()
         waiting, self._waiting = self._waiting, []
         for command in waiting:
-            wire.send(command)
+            if not command.done:
+                wire.send(command)
 
     def _refused(self, command: Command, message: str) -> None:
         self._owner.refused(self, command, message)
 
-    def _lost(self, ran: Sequence[Command], unsent: Sequence[Command]) -> None:
-        if self._wire is not None:
+    def _lost(self, wire: Wire, ran: Sequence[Command], unsent: Sequence[Command]) -> None:
+        if self._wire is wire:
             self._wire = None
             self._down_since = self._loop.time()
             if not self._closed:

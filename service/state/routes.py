@@ -1,9 +1,9 @@
 """From a command to the server that must run it, and what happens when that goes wrong.
 
 The rule is one sentence: *a command is sent again only if that cannot run it twice*. It has
-certainly not run if it was never written, or if the server answered with an error; and running it
-twice does no harm if it is repeatable. Everything else fails as `StoreUnavailable`, and the caller
-releases nothing. One deadline covers all attempts.
+certainly not run if it was never written, or if the server refused it with an error that comes
+before anything runs; and running it twice does no harm if it is repeatable. Everything else fails
+as `StoreUnavailable`, and the caller releases nothing. One deadline covers all attempts.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from service.state.lanes import Lane, backoff
 from service.state.urls import Location
 
 PASSING = frozenset({"LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN"})
-"""Errors of a server that will soon do better."""
+"""Errors of a server that ran nothing and will soon do better."""
 
 
 class Route(ABC):
@@ -107,7 +107,8 @@ class Route(ABC):
 
     def _resubmit(self, command: Command) -> None:
         del self._delayed[command]
-        self.submit(command)
+        if not command.done:
+            self.submit(command)
 
     def expire(self, now: float) -> None:
         """Give up on what has waited too long."""

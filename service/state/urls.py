@@ -77,7 +77,7 @@ def refused(reason: str) -> InvalidArgument:
 def parse(url: str) -> Location:
     """Read a store's URL, or raise `InvalidArgument` that says what would be accepted."""
     try:
-        parts = urlsplit(url)
+        parts = _split(url)
         query = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
     except ValueError:
         raise refused(f"is not a URL; accepted are {ACCEPTED}") from None
@@ -97,6 +97,20 @@ def parse(url: str) -> Location:
     if options:
         raise refused(f"has an unknown option {min(options)!r} for {parts.scheme}://")
     return location
+
+
+def _split(url: str) -> SplitResult:
+    """Split a URL whose authority may list several hosts.
+
+    `urlsplit` refuses a bracketed address that is not the only host, so it never sees them here;
+    `_node` shows it one at a time.
+    """
+    scheme, slashes, rest = url.partition("://")
+    if not slashes:
+        return urlsplit(url)
+    ends = [rest.find(mark) for mark in "/?#" if mark in rest]
+    end = min(ends, default=len(rest))
+    return urlsplit(f"{scheme}://{rest[end:]}")._replace(netloc=rest[:end])
 
 
 def _unix(parts: SplitResult, options: dict[str, str]) -> Location:
