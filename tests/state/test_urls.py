@@ -61,7 +61,7 @@ def test_accepted(url: str, expected: Location) -> None:
         ("redis://cache:0", "65535"),
         ("redis://cache:99999", "65535"),
         ("redis://cache:port", "65535"),
-        ("redis://[::1", "accepted are"),
+        ("redis://[::1", "needs a host"),
         ("redis://cache/one", "number"),
         ("redis://cache/1/2", "too many"),
         ("redis://ada@cache", "password"),
