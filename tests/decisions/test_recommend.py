@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from service.simulation.noise import SeededNoise
 
 from service.algorithms.contract import Decision
 from service.decisions.answering import Ask
@@ -25,6 +24,7 @@ from service.errors import (
 )
 from service.privacy.events import RandomisedResponse
 from service.privacy.noise import SystemNoise
+from service.simulation.noise import SeededNoise
 from service.state.memory import MemoryStore
 from tests.decisions.conftest import document
 
