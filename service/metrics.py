@@ -158,6 +158,7 @@ class Series:
         self.outbox = gauge(
             "vendor_outbox", "Feedback that waits to be passed on to vendors.", "mostrecent"
         )
+        self.surveys = (self.cells, self.depth, self.splits, self.explored)
         self.requests = durations(
             "request_duration_seconds",
             "Time to answer a request, by route template and class of status.",
@@ -183,6 +184,7 @@ class Metrics:
         self._series = Series(self._registry)
         self._series.build.labels(version).set(1)
         self._tallies: dict[tuple[str, str], Tally] = {}
+        self._surveyed: set[tuple[str, str]] = set()
         self._requests: dict[tuple[str, str, int], Durations] = {}
         self._operations: dict[str, Durations] = {}
         self._in_flight = 0
@@ -231,13 +233,20 @@ class Metrics:
         splits: int,
         explored: int,
     ) -> None:
-        if (recommender, algorithm) not in self._tallies:
+        labels = (recommender, algorithm)
+        if labels not in self._surveyed:
+            self._surveyed.add(labels)
             self._declare(recommender, algorithm)
-        series, labels = self._series, (recommender, algorithm)
-        series.cells.labels(*labels).set(cells)
-        series.depth.labels(*labels).set(depth)
-        series.splits.labels(*labels).set(splits)
-        series.explored.labels(*labels).set(explored)
+        found = (cells, depth, splits, explored)
+        for gauge, value in zip(self._series.surveys, found, strict=True):
+            gauge.labels(*labels).set(value)
+
+    def removed(self, recommender: str) -> None:
+        """Note that a recommender is gone; what it counted stays counted, what it holds is 0."""
+        for labels in self._surveyed:
+            if labels[0] == recommender:
+                for gauge in self._series.surveys:
+                    gauge.labels(*labels).set(0)
 
     def forward(self, *, recommender: str, vendor: str, outcome: str) -> None:
         self._series.forwards.labels(recommender, vendor, outcome).inc()

@@ -87,6 +87,17 @@ def test_a_recommenders_series_begin_at_zero() -> None:
     assert set(zeros) == {0.0}
 
 
+def test_a_removed_recommender_holds_nothing() -> None:
+    metrics = Metrics(version="1")
+    busy(metrics)
+    metrics.removed("films")
+    metrics.removed("never-there")
+    metrics.flush()
+    for name in ("cells", "depth", "splits", "arms_explored"):
+        assert by_name(metrics.render(), f"discreet_{name}") == 0
+    assert by_name(metrics.render(), "discreet_reward_total") == 0.5
+
+
 @pytest.mark.parametrize(
     ("seconds", "bucket"), [(0.0, "0.0005"), (0.0005, "0.0005"), (0.003, "0.005"), (99.0, "+Inf")]
 )

@@ -53,6 +53,7 @@ async def show_recommender(request: Request, name: str) -> Any:
 async def remove_recommender(request: Request, name: str) -> None:
     """Remove a recommender and everything it learned. Clients' ledgers stay."""
     await _registry(request).remove(name)
+    live(request)["metrics"].removed(name)
 
 
 @router.get(

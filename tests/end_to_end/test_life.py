@@ -23,6 +23,7 @@ from tests.end_to_end.servers import (
     free_port,
     serving,
 )
+from tests.state.servers import Server as StoreServer
 from tests.state.servers import cluster, valkey
 
 QUESTION = {"recommender": "films", "client": "x", "context": [0.3, 0.6]}
@@ -255,6 +256,25 @@ def test_a_store_that_does_not_answer_means_503_and_no_release(tmp_path: Path) -
         server.wait_until_ready()
         assert server.client.post("/recommend", json=asked).status_code == 200
         assert 2.0 <= server.budget("films", "waiting") <= 4.0
+
+
+def test_a_store_that_comes_later_can_be_waited_for(tmp_path: Path) -> None:
+    late = StoreServer(tmp_path / "store", free_port())
+
+    def start_late() -> None:
+        wait_for(lambda: (tmp_path / "output.log").exists())
+        time.sleep(1.0)
+        late.start()
+
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(start_late)
+        try:
+            with serving(tmp_path, "--store", late.url, "--wait-store", "60") as server:
+                server.put("films")
+                assert server.client.post("/recommend", json=QUESTION).status_code == 200
+        finally:
+            starting.result()
+            late.kill()
 
 
 @pytest.mark.parametrize("kind", [valkey, cluster])
