@@ -131,9 +131,11 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 @contextmanager
-def serving(data: Path, *options: str, key: str = KEY, **variables: str) -> Iterator[Server]:
+def serving(
+    data: Path, *options: str, key: str = KEY, port: int | None = None, **variables: str
+) -> Iterator[Server]:
     """Start a server with two workers and stop it in the end."""
-    port = free_port()
+    port = port or free_port()
     data.mkdir(exist_ok=True)
     log = data / "output.log"
     with log.open("ab") as output:

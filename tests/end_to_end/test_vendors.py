@@ -1,0 +1,356 @@
+"""Vendors as real instances: what is on the wire, and what happens when one is killed."""
+
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.end_to_end.servers import DISCREET, KEY, Server, environment, serving
+from tests.end_to_end.tapped import Tap, tapping
+
+pytestmark = pytest.mark.timeout(300)
+
+PATIENT = {"DISCREET_VENDOR_TIMEOUT_SECONDS": "5"}
+WAIT_SECONDS = 120
+
+
+def peer_key(server: Server, label: str) -> str:
+    """Have a running instance issue a key to another, as docs/vendors.md says."""
+    made = subprocess.run(
+        [DISCREET, "keys", "create", "--scope", "peer", "--label", label, "--data", server.data],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        env=environment(),
+    )
+    return made.stdout.strip()
+
+
+def wait_for(what: str, condition: Any) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"in vain: {what}"
+        time.sleep(0.05)
+
+
+def ask(server: Server, context: list[float], client: str) -> dict[str, Any]:
+    body = {"recommender": "films", "client": client, "context": context}
+    answer = server.client.post("/recommend", json=body)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def reward(server: Server, token: str, value: float) -> bool:
+    body = {"recommendation_id": token, "reward": value}
+    answer = server.client.post("/feedback", json=body)
+    assert answer.status_code == 200, answer.text
+    return bool(answer.json()["duplicate"])
+
+
+def sample(server: Server, series: str) -> float:
+    """The sum of a series' samples."""
+    lines = server.client.get("/metrics").text.splitlines()
+    return sum(float(line.split()[-1]) for line in lines if line.startswith(series))
+
+
+# The wire
+
+
+@dataclass
+class Joined:
+    """An instance that asks, its vendor, and everything between them."""
+
+    a: Server
+    b: Server
+    tap: Tap
+    contexts: list[list[float]] = field(default_factory=list)
+    answers: list[dict[str, Any]] = field(default_factory=list)
+
+
+ITEMS_OF_B = [f"zebra-of-b-{number}" for number in range(4)]
+ROUNDS = 250
+
+
+@pytest.fixture(scope="module")
+def joined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joined]:
+    """Two instances after some traffic, all feedback passed on."""
+    rng = random.Random(11)
+    with serving(tmp_path_factory.mktemp("b"), "--workers", "1") as b:
+        b.put("films", items=ITEMS_OF_B, vendor_privacy={"epsilon": 2.0})
+        key = peer_key(b, "shop-a")
+        parts = urlsplit(b.url)
+        with (
+            tapping(str(parts.hostname), int(parts.port or 0)) as tap,
+            serving(
+                tmp_path_factory.mktemp("a"),
+                "--workers",
+                "1",
+                DISCREET_PEER_KEYS=f"b={key}",
+                **PATIENT,
+            ) as a,
+        ):
+            a.put(
+                "films",
+                items=["yak-of-a-1", "yak-of-a-2"],
+                vendors=[{"name": "b", "url": tap.url}],
+                partition={"base": 120},
+            )
+            pair = Joined(a, b, tap)
+            for number in range(ROUNDS):
+                context = [rng.random(), rng.random()]
+                answer = ask(a, context, f"walrus-client-{number}")
+                pair.contexts.append(context)
+                pair.answers.append(answer)
+                reward(a, answer["recommendation_id"], 0.8125)
+            wait_for("feedback to be passed on", lambda: sample(a, "discreet_vendor_outbox") == 0)
+            yield pair
+
+
+def vendors_answers(pair: Joined) -> list[dict[str, Any]]:
+    return [answer for answer in pair.answers if "vendor" in answer["items"][0]]
+
+
+def test_traffic_went_both_ways_and_was_counted(joined: Joined) -> None:
+    theirs = vendors_answers(joined)
+    assert len(theirs) > 40
+    assert {answer["items"][0]["vendor"] for answer in theirs} == {"b"}
+    asked = [message for message in joined.tap.asked if message.first.split()[1].endswith("s")]
+    assert len(asked) == len(theirs) == sample(joined.a, "discreet_forwards_total{")
+    assert len(theirs) == sample(joined.b, "discreet_forwards_received_total{")
+    assert sample(joined.a, 'discreet_forwards_total{outcome="answered"') > 5
+    assert sample(joined.a, "discreet_vendor_circuit_open") == 0
+
+
+def test_what_the_vendor_is_told_has_no_context_client_or_item(joined: Joined) -> None:
+    everything = b"".join(bytes(stream) for stream in joined.tap.there)
+    for secret in (b"walrus-client", b"yak-of-a", b"zebra-of-b"):
+        assert secret not in everything
+    for context in joined.contexts:
+        for value in context:
+            assert repr(value)[:8].encode() not in everything
+    for message in joined.tap.asked:
+        assert set(message.headers) <= {
+            "host", "accept", "accept-encoding", "connection", "user-agent", "authorization",
+            "content-type", "content-length",
+        }  # fmt: skip
+        path = message.first.split()[1]
+        if path == "/peers/recommenders/films/feedback":
+            assert set(message.body) == {"handle", "reward"}
+            continue
+        assert path == "/peers/recommenders/films/forwards"
+        assert set(message.body) == {"level", "centre", "epsilon", "training"}
+        side = 2 ** message.body["level"]
+        for value in message.body["centre"]:
+            assert (value * side - 0.5).is_integer()
+        assert message.body["epsilon"] == 0.5
+    levels = {message.body["level"] for message in joined.tap.asked if "level" in message.body}
+    assert levels == {0, 1}
+
+
+def test_what_the_vendor_tells_has_no_item_and_no_exact_sum(joined: Joined) -> None:
+    everything = b"".join(bytes(stream) for stream in joined.tap.back)
+    for secret in (b"walrus-client", b"yak-of-a", b"zebra-of-b"):
+        assert secret not in everything
+    handles, told = [], 0
+    for message in joined.tap.answered:
+        assert message.first.startswith("HTTP/1.1 200")
+        assert set(message.headers) <= {
+            "date", "content-type", "content-length", "x-request-id", "connection",
+        }  # fmt: skip
+        if "handle" not in message.body:
+            assert message.body == {"accepted": True, "duplicate": message.body["duplicate"]}
+            continue
+        assert set(message.body) == {"handle", "expires_at", "sums"}
+        handles.append(message.body["handle"])
+        sums = message.body["sums"]
+        if sums is not None:
+            told += 1
+            assert set(sums) == {"releases", "count", "total", "deviation"}
+            # Every reward was 0.8125; noise is on a grid of 2**-20, and zero with chance 1e-6.
+            assert sums["total"] != sums["count"] * 0.8125
+            assert sums["deviation"] > 0.5
+    assert told > 5
+    assert len(set(handles)) == len(handles)
+    assert len({len(handle) for handle in handles}) == 1
+    assert set(handles) == {answer["items"][0]["id"] for answer in vendors_answers(joined)}
+
+
+def test_whoever_serves_the_user_at_the_vendor_opens_the_handle(joined: Joined) -> None:
+    handles = [answer["items"][0]["id"] for answer in vendors_answers(joined)]
+    items = set()
+    for handle in handles[:30]:
+        opened = joined.b.client.post("/handles/open", json={"handle": handle})
+        assert opened.status_code == 200
+        items.add(opened.json()["item"]["id"])
+        # The feedback came through the other instance; here it is a duplicate, or a conflict.
+        assert reward(joined.b, handle, 0.8125)
+        other = joined.b.client.post("/feedback", json={"recommendation_id": handle, "reward": 0})
+        assert other.status_code == 409
+    assert items <= set(ITEMS_OF_B)
+    assert len(items) > 1
+    assert joined.a.client.post("/handles/open", json={"handle": handle}).status_code == 400
+
+
+def test_a_peers_key_opens_nothing_else(joined: Joined) -> None:
+    headers = {"Authorization": f"Bearer {peer_key(joined.b, 'shop-c')}"}
+    handle = vendors_answers(joined)[0]["items"][0]["id"]
+    for path, body in (
+        ("/handles/open", {"handle": handle}),
+        ("/feedback", {"recommendation_id": handle, "reward": 0.5}),
+        ("/recommend", {"recommender": "films", "client": "x", "context": [0, 0]}),
+    ):
+        assert joined.b.client.post(path, json=body, headers=headers).status_code == 403
+    # Another vendor's handle is not its own to give feedback on.
+    stolen = joined.b.client.post(
+        "/peers/recommenders/films/feedback",
+        json={"handle": handle, "reward": 0.8125},
+        headers=headers,
+    )
+    assert stolen.status_code == 400
+    own = joined.b.client.post(
+        "/peers/recommenders/films/forwards",
+        json={"level": 0, "centre": [0.5, 0.5], "epsilon": 1, "training": False},
+        headers=headers,
+    )
+    assert own.status_code == 200
+    assert own.json()["sums"] is None
+
+
+def test_logs_say_nothing_about_anybody(joined: Joined) -> None:
+    for server in (joined.a, joined.b):
+        for secret in (
+            "walrus",
+            "zebra",
+            "yak",
+            "0.8125",
+            vendors_answers(joined)[0]["items"][0]["id"],
+        ):
+            assert secret not in server.output
+
+
+# Killing one
+
+
+class Load(threading.Thread):
+    """Asks one server and gives feedback, until told to stop; remembers every failure."""
+
+    def __init__(self, server: Server, seed: int) -> None:
+        super().__init__()
+        self.client = httpx.Client(
+            base_url=server.url, headers={"Authorization": f"Bearer {KEY}"}, timeout=60
+        )
+        self.rng = random.Random(seed)
+        self.name_of_clients = f"load-{seed}"
+        self.failures: list[str] = []
+        self.answers = 0
+        self.by_vendor: dict[str | None, int] = {}
+        self.handles: list[tuple[str, str]] = []
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        while not self.over.is_set():
+            try:
+                self.once()
+            except httpx.HTTPError as error:
+                self.failures.append(repr(error))
+        self.client.close()
+
+    def once(self) -> None:
+        body = {
+            "recommender": "films",
+            "client": f"{self.name_of_clients}-{self.answers % 50}",
+            "context": [self.rng.random(), self.rng.random()],
+        }
+        answer = self.client.post("/recommend", json=body)
+        self.answers += 1
+        if answer.status_code != 200:
+            self.failures.append(answer.text)
+            return
+        found = answer.json()
+        (item,) = found["items"]
+        vendor = item.get("vendor")
+        self.by_vendor[vendor] = self.by_vendor.get(vendor, 0) + 1
+        given = self.client.post(
+            "/feedback", json={"recommendation_id": found["recommendation_id"], "reward": 0.5}
+        )
+        if given.status_code != 200:
+            self.failures.append(given.text)
+        elif vendor is not None:
+            self.handles.append((vendor, item["id"]))
+
+    def count(self, vendor: str) -> int:
+        return self.by_vendor.get(vendor, 0)
+
+
+def test_killing_an_instance_costs_no_request_at_the_others(tmp_path: Path) -> None:
+    """C is killed with all its processes while A and B, which ask it, are under load; it comes
+    back, is asked again, and has all feedback that was accepted for it in between."""
+    plenty = {"privacy": {"epsilon": 1.0, "budget": {"epsilon": 1e6}}}
+    options = ("--workers", "1")
+    with serving(tmp_path / "c", *options) as c:
+        c.put("films", items=["c1", "c2"], **plenty)
+        keys = {name: peer_key(c, name) for name in ("a", "b")}
+        to_c = {"name": "c", "url": c.url}
+        with serving(tmp_path / "b", *options, DISCREET_PEER_KEYS=f"c={keys['b']}") as b:
+            b.put("films", items=["b1", "b2"], vendors=[to_c], **plenty)
+            all_keys = f"b={peer_key(b, 'a')},c={keys['a']}"
+            with serving(tmp_path / "a", DISCREET_PEER_KEYS=all_keys) as a:
+                to_b = {"name": "b", "url": b.url}
+                a.put("films", items=["a1", "a2"], vendors=[to_b, to_c], **plenty)
+                loads = [Load(a, 1), Load(a, 2), Load(b, 3)]
+                for load in loads:
+                    load.start()
+                try:
+                    wait_for("all to be asked", lambda: all(load.count("c") > 2 for load in loads))
+                    assert loads[0].count("b") + loads[1].count("b") > 0
+
+                    os.killpg(c.process.pid, signal.SIGKILL)
+                    c.process.wait(30)
+                    before = [load.answers for load in loads]
+                    wait_for(
+                        "answers without c",
+                        lambda: all(
+                            load.answers > then + 40
+                            for load, then in zip(loads, before, strict=True)
+                        ),
+                    )
+                    during = [load.count("c") for load in loads]
+
+                    with serving(tmp_path / "c", *options, port=urlsplit(c.url).port) as again:
+                        wait_for(
+                            "c to be asked again",
+                            lambda: all(
+                                load.count("c") > then + 3
+                                for load, then in zip(loads, during, strict=True)
+                            ),
+                        )
+                        for load in loads:
+                            load.over.set()
+                        for load in loads:
+                            load.join(60)
+                        assert [load.failures for load in loads] == [[], [], []]
+                        for server in (a, b):
+                            wait_for(
+                                "the outbox to empty",
+                                lambda server=server: sample(server, "discreet_vendor_outbox") == 0,
+                            )
+                        for load in loads:
+                            for vendor, handle in load.handles:
+                                assert reward(again if vendor == "c" else b, handle, 0.5)
+                finally:
+                    for load in loads:
+                        load.over.set()
+                    for load in loads:
+                        load.join(60)
