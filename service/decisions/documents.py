@@ -73,7 +73,7 @@ class PartitionDocument(Document):
 class ExplorationDocument(Document):
     """Answers drawn without looking at the context, so that new items get a chance. Free."""
 
-    rate: Number = Field(default=0.05, ge=0, le=1)
+    rate: Number = Field(default=0.02, ge=0, le=1)
 
 
 class BudgetDocument(Document):
