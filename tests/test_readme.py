@@ -21,7 +21,7 @@ from tests.demo_server import DISCREET, Demo, demo_server
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-TRAFFIC_SECONDS = 20
+TRAFFIC_SECONDS = 12
 
 
 def section(title: str) -> str:

@@ -47,8 +47,12 @@ export class Trial {
   async use(recommender) {
     this.recommender = recommender;
     id('trial').hidden = !recommender;
-    if (!recommender) return;
+    if (recommender) await this.during(() => this.load(recommender));
+  }
+
+  async load(recommender) {
     const { status, body } = await this.call('GET', `/recommenders/${encodeURIComponent(recommender)}`);
+    if (recommender !== this.recommender) return; // somebody has chosen another one meanwhile
     const usable = status === 200;
     id('trial-body').hidden = !usable;
     id('trial-why').hidden = usable;
@@ -59,13 +63,15 @@ export class Trial {
       return;
     }
     this.budget = body.privacy.mode === 'none' ? null : body.privacy.budget.epsilon;
-    this.shape(body.context.dimensions);
+    this.past = [];
+    this.become();
+    id('crowd').hidden = true;
+    if (this.context.length !== body.context.dimensions) this.shape(body.context.dimensions);
+    this.drawPad();
   }
 
   shape(dimensions) {
     this.context = Array.from({ length: dimensions }, (_, i) => (i < 2 ? [0.25, 0.75][i] : 0.5));
-    this.past = [];
-    id('crowd').hidden = true;
     id('pad').toggleAttribute('hidden', dimensions !== 2);
     const labels = this.context.slice(0, MOST_SLIDERS).map((value, index) => {
       const label = document.createElement('label');
