@@ -118,3 +118,23 @@ def test_secrets_are_not_shown() -> None:
 )
 def test_what_others_can_reach_is_known(host: str, loopback: bool) -> None:
     assert Settings(host=host).loopback is loopback
+
+
+def test_keys_for_vendors_are_named_and_may_come_from_a_file(tmp_path: Path) -> None:
+    given = settings_from(
+        file={}, environment={"DISCREET_PEER_KEYS": " b=dk_1, c-2=x=y ,"}, flags={}
+    )
+    assert given.peer_keys == {"b": "dk_1", "c-2": "x=y"}
+    assert "dk_1" not in repr(given)
+    file = tmp_path / "keys"
+    file.write_text("b=dk_1\nc=dk_2\n")
+    given = settings_from(file={}, environment={"DISCREET_PEER_KEYS_FILE": str(file)}, flags={})
+    assert given.peer_keys == {"b": "dk_1", "c": "dk_2"}
+
+
+@pytest.mark.parametrize("value", ["dk_1", "=dk_1", "b=", "b c=dk_1", "b=dk 1", "b=1,b=2", "b=ä"])
+def test_keys_for_vendors_that_cannot_be_used_are_refused_unshown(value: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        settings_from(file={}, environment={"DISCREET_PEER_KEYS": value}, flags={})
+    assert caught.value.argument == "DISCREET_PEER_KEYS"
+    assert "dk" not in caught.value.reason

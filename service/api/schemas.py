@@ -249,11 +249,17 @@ class HandleRequest(Body):
     handle: Token
 
 
+class OpenedItem(BaseModel):
+    """An item of ours."""
+
+    id: str
+
+
 class HandleAnswer(BaseModel):
     """The item behind a handle."""
 
     recommender: str
-    item: RecommendedItem
+    item: OpenedItem
     expires_at: str = Field(examples=["2026-11-16T03:00:00Z"])
 
 

@@ -25,6 +25,7 @@ from service.peers.circuit import Circuit
 from service.peers.wire import MOST_BYTES, read_forwarded
 
 log = logging.getLogger(__name__)
+logging.getLogger("httpx").setLevel(logging.WARNING)  # it would write a line for every question
 
 TIMEOUT = 0.3
 FEEDBACK_TIMEOUT = 2.0

@@ -1,0 +1,147 @@
+"""What other instances may ask over HTTP, and what they are told."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from service.decisions.documents import RecommenderDocument
+from tests.api.conftest import FILMS, Caller, calling
+
+pytestmark = pytest.mark.anyio
+
+FORWARD = {"level": 1, "centre": [0.25, 0.75], "epsilon": 0.5, "training": False}
+
+
+@pytest.fixture(scope="module")
+async def vendor(anyio_backend: str) -> AsyncIterator[tuple[Caller, dict[str, str]]]:
+    """A running application, and a peer's headers."""
+    async with calling() as caller:
+        key = await caller.live["runtime"].keys.create(label="a", scopes=frozenset({"peer"}))
+        yield caller, {"Authorization": f"Bearer {key}"}
+
+
+Vendor = tuple[Caller, dict[str, str]]
+
+
+async def forward(vendor: Vendor, name: str = "films", **changes: Any) -> httpx.Response:
+    caller, headers = vendor
+    path = f"/peers/recommenders/{name}/forwards"
+    return await caller.post(path, json={**FORWARD, **changes}, headers=headers)
+
+
+async def test_a_forward_is_answered_with_a_handle(vendor: Vendor) -> None:
+    caller, headers = vendor
+    answer = await forward(vendor)
+    assert answer.status_code == 200
+    body = answer.json()
+    assert set(body) == {"handle", "expires_at", "sums"}
+    assert body["sums"] is None
+    path = "/peers/recommenders/films/feedback"
+    for duplicate in (False, True):
+        told = await caller.post(
+            path, json={"handle": body["handle"], "reward": 1}, headers=headers
+        )
+        assert told.json() == {"accepted": True, "duplicate": duplicate}
+    sums = (await forward(vendor)).json()["sums"]
+    assert set(sums) == {"releases", "count", "total", "deviation"}
+    assert sums["count"] == 1
+    conflict = await caller.post(
+        path, json={"handle": body["handle"], "reward": 0}, headers=headers
+    )
+    assert conflict.status_code == 409
+    opened = await caller.post("/handles/open", json={"handle": body["handle"]})
+    assert set(opened.json()) == {"recommender", "item", "expires_at"}
+    assert opened.json()["item"]["id"] in FILMS["items"]  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"level": -1}, "level"),
+        ({"level": 65}, "level"),
+        ({"level": 1.0}, "level"),
+        ({"level": True}, "level"),
+        ({"centre": []}, "centre"),
+        ({"centre": [0.5]}, "context"),
+        ({"centre": [0.5, 2]}, "centre.1"),
+        ({"centre": ["0.5", 0.5]}, "centre.0"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"epsilon": 51}, "epsilon"),
+        ({"epsilon": "1"}, "epsilon"),
+        ({"training": 1}, "training"),
+        ({"client": "x"}, "client"),
+    ],
+)
+async def test_fields_that_cannot_be_used_are_named(
+    vendor: Vendor, changes: dict[str, Any], field: str
+) -> None:
+    answer = await forward(vendor, **changes)
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == field
+
+
+async def test_an_unknown_recommender_is_404(vendor: Vendor) -> None:
+    assert (await forward(vendor, "nothing")).status_code == 404
+
+
+async def test_a_handle_that_is_none_is_400(vendor: Vendor) -> None:
+    caller, headers = vendor
+    for path, body in (
+        ("/handles/open", {"handle": "x"}),
+        ("/peers/recommenders/films/feedback", {"handle": "x", "reward": 1}),
+    ):
+        peers = headers if path.startswith("/peers") else None
+        answer = await caller.post(path, json=body, headers=peers)
+        assert answer.status_code == 400
+        assert answer.json()["type"] == "urn:discreet:problem:forged-recommendation"
+
+
+async def test_a_key_can_be_replaced_under_the_same_label(vendor: Vendor) -> None:
+    """The account for running sums follows the label, so that a new key has no fresh budget."""
+    caller, _ = vendor
+    runtime = caller.live["runtime"]
+    principal = runtime.principals.client("films", "\x01vendor a")
+    await forward(vendor)
+    before = await runtime.store.balance(principal=principal)
+    assert before.nano_epsilon == 10**9
+    key = await runtime.keys.create(label="a", scopes=frozenset({"peer"}))
+    answer = await forward((caller, {"Authorization": f"Bearer {key}"}))
+    assert answer.status_code == 200
+    assert await runtime.store.balance(principal=principal) == before
+
+
+@pytest.mark.parametrize(
+    ("vendors", "field"),
+    [
+        ([{"name": "b", "url": "ftp://b.example"}], "vendors.0.url"),
+        ([{"name": "b", "url": "http://"}], "vendors.0.url"),
+        ([{"name": "b", "url": "http://user:word@b.example"}], "vendors.0.url"),
+        ([{"name": "b", "url": "http://b.example?x=1"}], "vendors.0.url"),
+        ([{"name": "b", "url": "http://b.example:99999"}], "vendors.0.url"),
+        ([{"name": "b", "url": "http://b.example/a b"}], "vendors.0.url"),
+        ([{"name": "b c", "url": "http://b.example"}], "vendors.0.name"),
+        ([{"name": "b", "url": "http://b.example", "key": "k"}], "vendors.0.key"),
+        ([{"name": f"v{n}", "url": "http://b.example"} for n in range(17)], "vendors"),
+    ],
+)
+async def test_vendors_that_cannot_be_used_are_refused(
+    vendor: Vendor, vendors: list[dict[str, str]], field: str
+) -> None:
+    caller, _ = vendor
+    answer = await caller.put("/recommenders/other", json={**FILMS, "vendors": vendors})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == field
+
+
+def test_two_vendors_of_one_name_are_refused() -> None:
+    twice = [{"name": "b", "url": "http://b.example"}] * 2
+    with pytest.raises(ValueError, match="distinct names"):
+        RecommenderDocument.model_validate({**FILMS, "vendors": twice})
+
+
+def test_an_address_may_have_a_path_and_loses_its_last_slash() -> None:
+    vendors = [{"name": "b", "url": "https://b.example:8443/discreet/"}]
+    document = RecommenderDocument.model_validate({**FILMS, "vendors": vendors})
+    assert document.vendors[0].url == "https://b.example:8443/discreet"
