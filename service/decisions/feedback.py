@@ -183,9 +183,10 @@ async def _settle(runtime: Runtime, submitted: _Submitted) -> Receipt:
     recommender = submitted.recommender
     learned = await submitted.learned
     arrivals = learned.arrivals
-    if learned.claim is Claim.COUNTED and arrivals & (arrivals - 1) == 0:
+    if learned.claim is not Claim.CONFLICT and arrivals & (arrivals - 1) == 0:
         # The first arrival makes a cell known to surveys. Saying it again at every power of two
-        # costs next to nothing and mends an index entry lost to a crash in between.
+        # costs next to nothing and mends an index entry lost to a crash in between. A duplicate
+        # may be the store's answer to our own repeated question, after its first answer was lost.
         await runtime.store.index_cell(
             index=submitted.index,
             address=submitted.address.key,
