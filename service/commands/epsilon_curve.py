@@ -73,7 +73,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         for one in found:
             _print(one)
-        Console().print(f"written: {', '.join(map(str, files))}", highlight=False)
+        written = ", ".join(map(str, files))
+        Console().print(f"written: {written}", highlight=False, soft_wrap=True)
     return 0
 
 
@@ -184,7 +185,9 @@ def _figure(found: Mapping[str, Any]) -> Figure:
 
 def _print(found: Mapping[str, Any]) -> None:
     title = f"{found['recommender']}: {found['rounds']:,} {found['stream']} arrivals"
-    table = Table(title=title, title_justify="left", box=None)
+    console = Console()
+    console.print(title, style="bold", highlight=False, soft_wrap=True)
+    table = Table(box=None)
     for heading in (
         "epsilon",
         "reward",
@@ -205,7 +208,6 @@ def _print(found: Mapping[str, Any]) -> None:
             f"{row['answers_counted']:,}",
             "–" if row["answers_within_budget"] is None else f"{row['answers_within_budget']:,}",
         )
-    console = Console()
     console.print(table)
     if found["stream"] == "logged":
         console.print(

@@ -100,7 +100,9 @@ def _write(found: Reproduction, folder: Path) -> list[Path]:
 def _print(found: Reproduction, files: list[Path]) -> None:
     console = Console()
     for table in found.tables:
-        shown_table = Table(*table.columns, title=table.title, title_justify="left", box=None)
+        # A rich table would break its title at its own width.
+        console.print(table.title, style="bold", highlight=False, soft_wrap=True)
+        shown_table = Table(*table.columns, box=None)
         for column in shown_table.columns[1:]:
             column.justify = "right"
         for row in table.rows:
@@ -109,7 +111,9 @@ def _print(found: Reproduction, files: list[Path]) -> None:
         console.print()
     for note in found.notes:
         console.print(note, highlight=False)
-    console.print(f"{found.seeds} seeds; written: {', '.join(map(str, files))}", highlight=False)
+    seeds = "1 seed" if found.seeds == 1 else f"{found.seeds} seeds"
+    written = ", ".join(map(str, files))
+    console.print(f"{seeds}; written: {written}", highlight=False, soft_wrap=True)
 
 
 def _listed() -> str:

@@ -19,17 +19,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from service.decisions.documents import BudgetDocument, PrivacyDocument, RecommenderDocument
+from service.decisions.recommend import Recommendation
 from service.errors import InvalidArgument
 from service.privacy.accountants import Budget, accountant
 from service.privacy.charges import UNLIMITED
 from service.privacy.events import RandomisedResponse
 from service.simulation.contenders import NEVER_SPENT
-from service.simulation.environments import seeded
+from service.simulation.environments import Floats, seeded
 from service.simulation.logged import Log, read_log
 from service.simulation.players import TOKEN_SECONDS, OneRecommender
 from service.simulation.run import run
@@ -128,7 +129,19 @@ def world_for(document: RecommenderDocument, seed: int) -> World:
     )
 
 
-async def replay(*, player: OneRecommender, log: Log, seed: int) -> Measured:
+class Answering(Protocol):
+    """Whoever can be replayed a log."""
+
+    async def answer(self, context: Floats) -> tuple[int, Recommendation]:
+        """Recommend; return the item's position and the answer."""
+        ...
+
+    async def hear(self, answer: Recommendation, reward: float) -> None:
+        """Learn from feedback."""
+        ...
+
+
+async def replay(*, player: Answering, log: Log, seed: int) -> Measured:
     """Evaluate by rejection; see the module's page."""
     accepts = seeded("replay", seed).random(len(log)) < log.propensities.min() / log.propensities
     rewards: list[float] = []
@@ -136,7 +149,7 @@ async def replay(*, player: OneRecommender, log: Log, seed: int) -> Measured:
     for context, item, reward, accepted in rows:
         answered, answer = await player.answer(context)
         if answered == item and accepted:
-            await player.seat.tell(answer, reward)
+            await player.hear(answer, reward)
             rewards.append(reward)
     count = len(rewards)
     return Measured(

@@ -163,13 +163,17 @@ class OneRecommender:
     async def play(self, *, vendor: int, context: Floats, respond: Respond) -> int:
         """Recommend from the whole catalogue."""
         item, answer = await self.answer(context)
-        await self.seat.tell(answer, respond(item))
+        await self.hear(answer, respond(item))
         return item
 
     async def answer(self, context: Floats) -> tuple[int, Recommendation]:
         """Recommend, without hearing anything yet; return the item's position and the answer."""
         answer = await self.seat.ask("all", context)
         return self._position[answer.items[0]], answer
+
+    async def hear(self, answer: Recommendation, reward: float) -> None:
+        """Learn from feedback about an answer."""
+        await self.seat.tell(answer, reward)
 
     async def close(self) -> None:
         """Let go of the runtime."""
