@@ -19,7 +19,8 @@ class Forward:
     """A question about a cell. `epsilon` bounds what the answer may tell others about the cell.
 
     A training forward lets the vendor learn; what it earns does not count when the asking side
-    judges the vendor.
+    judges the vendor. `stream` names the running sum that what it earns shall be added to; without
+    a name every cell has its own.
     """
 
     recommender: str
@@ -27,6 +28,7 @@ class Forward:
     centre: tuple[float, ...]
     epsilon: float
     training: bool
+    stream: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ async def forward(request: Request, name: str, body: schemas.ForwardRequest) -> 
             centre=tuple(body.centre),
             epsilon=body.epsilon,
             training=body.training,
+            stream=body.stream,
         ),
     )
     sums = answer.sums

@@ -217,6 +217,12 @@ class ForwardRequest(Body):
     training: bool = Field(
         strict=True, description="Feedback on it shall not enter the running sums."
     )
+    stream: str = Field(
+        default="",
+        strict=True,
+        pattern=r"^[A-Za-z0-9_-]{0,64}$",
+        description="The running sum that feedback shall enter; without it, the cell's own.",
+    )
 
 
 class RunningSumAnswer(BaseModel):

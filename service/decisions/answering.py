@@ -195,7 +195,7 @@ def _answer(
     if item is None:
         items, note = tuple(recommender.id_of[one.slot] for one in decision.choices), b""
     else:
-        items, note = (item.handle,), Asked(item.training, item.handle).encode()
+        items, note = (item.handle,), Asked(item.training, item.books, item.handle).encode()
         expires_at = min(expires_at, item.expires_at)
     runtime.observer.recommendation(
         recommender=recommender.name,

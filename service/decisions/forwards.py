@@ -35,6 +35,7 @@ from service.errors import (
 from service.privacy.events import RandomisedResponse
 
 MOST_LEVEL = 64
+LONGEST_STREAM = 64
 
 
 async def answer_forward(runtime: Runtime, *, requester: str, forward: Forward) -> Forwarded:
@@ -52,7 +53,7 @@ async def answer_forward(runtime: Runtime, *, requester: str, forward: Forward) 
     vectors = await runtime.store.read(addresses=[address.key for address in plan.reads])
     decision = await decide(runtime, learner, request, plan, vectors)
 
-    stream = stream_of(recommender, requester=requester, level=forward.level, centre=forward.centre)
+    stream = stream_of(recommender, requester=requester, forward=forward)
     paid = await pay(runtime, recommender, requester)
     sums = await release(runtime, recommender, stream) if paid else None
     expires_at = int(runtime.clock()) + recommender.ttl
@@ -77,6 +78,8 @@ def _check(forward: Forward) -> None:
         raise InvalidArgument("level", f"must be from 0 to {MOST_LEVEL}")
     if not (math.isfinite(forward.epsilon) and 0 < forward.epsilon <= 50):
         raise InvalidArgument("epsilon", "must be greater than 0 and at most 50")
+    if len(forward.stream) > LONGEST_STREAM:
+        raise InvalidArgument("stream", f"may have at most {LONGEST_STREAM} characters")
     centre = np.array(forward.centre, dtype=np.float64)
     if not (len(centre) and centre.min() >= 0.0 and centre.max() <= 1.0):
         raise InvalidArgument("centre", "every value must be a number from 0 to 1")

@@ -15,19 +15,21 @@ PEER_BYTES = 8
 STREAM_BYTES = 16
 _ASKED = 1
 _HOSTED = 2
-_HEAD = struct.Struct("<B?")
+BOOKS_BYTES = 16
+_HEAD = struct.Struct(f"<B?{BOOKS_BYTES}s")
 _HOST = struct.Struct(f"<B?{PEER_BYTES}s{STREAM_BYTES}s")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Our decision was to ask a vendor, who answered with this handle."""
+    """Our decision was to ask a vendor, who answered with this handle; `books` count training."""
 
     training: bool
+    books: bytes
     handle: str
 
     def encode(self) -> bytes:
-        return _HEAD.pack(_ASKED, self.training) + self.handle.encode("ascii")
+        return _HEAD.pack(_ASKED, self.training, self.books) + self.handle.encode("ascii")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +46,9 @@ class Hosted:
 
 def read_note(note: bytes) -> Asked | Hosted:
     """Return what a token's note says."""
-    if note[:1] == bytes([_ASKED]):
-        _, training = _HEAD.unpack_from(note)
-        return Asked(training=training, handle=note[_HEAD.size :].decode("ascii"))
+    if note[:1] == bytes([_ASKED]) and len(note) > _HEAD.size:
+        _, training, books = _HEAD.unpack_from(note)
+        return Asked(training=training, books=books, handle=note[_HEAD.size :].decode("ascii"))
     if note[:1] == bytes([_HOSTED]) and len(note) == _HOST.size:
         _, training, peer, stream = _HOST.unpack(note)
         return Hosted(training=training, peer=peer, stream=stream)

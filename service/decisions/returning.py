@@ -16,7 +16,7 @@ from service.decisions.relay import Letter
 from service.decisions.runtime import Runtime
 from service.decisions.streams import add_reward
 from service.decisions.tokens import Pending
-from service.decisions.vendors import TRAINED, books_of, note_books
+from service.decisions.vendors import TRAINED, note_books
 from service.privacy.continual.shared import STEPS
 
 Then = Callable[[], Awaitable[None]]
@@ -60,15 +60,14 @@ def _on_the_asking_side(
 
     async def then() -> None:
         if note.training:
-            books = books_of(address, slot)
             await runtime.store.learn(
-                address=books,
+                address=note.books,
                 increments=((TRAINED, 1),),
                 claim=pending.decision_id,
                 reward=1,
                 claim_ttl=ttl,
             )
-            await note_books(runtime, recommender, books)
+            await note_books(runtime, recommender, note.books)
         vendor = recommender.vendor_of.get(slot)
         if vendor is not None:
             await runtime.relay.post(

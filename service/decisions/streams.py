@@ -1,10 +1,11 @@
 """Noisy running sums of the rewards that our items earned with other vendors' users.
 
-One stream for each asking vendor and each of its cells. The store holds the exact count and sum of
-a stream, and beside them the noise of every node that a release has used (see
-`service.privacy.continual.shared`). A node's noise is stored before it is released and never drawn
-again: whoever needs a node that has none proposes a draw under a claim that only the first can
-make, and then reads what stands there. Everybody releases the same number for the same step.
+One stream for each asking vendor and each of its cells, or groups of cells that it names. The
+store holds the exact count and sum of a stream, and beside them the noise of every node that a
+release has used (see `service.privacy.continual.shared`). A node's noise is stored before it is
+released and never drawn again: whoever needs a node that has none proposes a draw under a claim
+that only the first can make, and then reads what stands there. Everybody releases the same number
+for the same step.
 
 Noise n is stored as 2n + 1. A field that is zero has not been drawn; one that is even has been
 written twice, which the claims prevent, and if it happened all the same nothing is released.
@@ -20,7 +21,7 @@ import math
 import struct
 from hashlib import blake2b
 
-from service.algorithms.forwarding import RunningSum
+from service.algorithms.forwarding import Forward, RunningSum
 from service.decisions.notes import STREAM_BYTES
 from service.decisions.recommender import Recommender
 from service.decisions.runtime import Runtime
@@ -38,13 +39,14 @@ _ACCOUNT = "\x01vendor "
 """Begins the name of a vendor's account. No client can have it: client ids are printable."""
 
 
-def stream_of(
-    recommender: Recommender, *, requester: str, level: int, centre: tuple[float, ...]
-) -> bytes:
-    """Return the name of the stream of an asking vendor's cell."""
-    cell = struct.pack(f"<q{len(centre)}d", level, *centre)
+def stream_of(recommender: Recommender, *, requester: str, forward: Forward) -> bytes:
+    """Return the name under which we keep the stream that a forward's reward belongs to."""
+    if forward.stream:
+        named = b"\1" + forward.stream.encode()
+    else:
+        named = b"\0" + struct.pack(f"<q{len(forward.centre)}d", forward.level, *forward.centre)
     name = requester.encode()
-    content = recommender.guests.streams + struct.pack("<q", len(name)) + name + cell
+    content = recommender.guests.streams + struct.pack("<q", len(name)) + name + named
     return blake2b(content, digest_size=STREAM_BYTES, person=b"stream").digest()
 
 

@@ -22,8 +22,13 @@ How a vendor is judged. Never by a reward that we saw: a vendor's rewards are it
 what it tells of them is a noisy running sum (Algorithm 2). The mean of the latest sum enters the
 cell's statistics with the weight of n / (1 + 4 s^2 / n) observations, where s is the standard
 deviation of the noise in a sum of n rewards: a mean of so many exact rewards of variance 1/4 would
-be as uncertain. Before that the vendor must have been trained in the cell (line 6): the first
-`TRAINING` forwards that got feedback are marked and counted apart.
+be as uncertain.
+
+Which rewards make one sum. Noise drowns short sums, so cells share a stream until it is worth
+something: all of them at first; once a stream counts as `ENOUGH` observations, each of the cells
+one level below it has its own, and so on down. A cell believes whatever sum above it weighs most.
+Before a stream begins the vendor must have been trained for it (line 6): the first `TRAINING`
+forwards that got feedback are marked, and counted apart.
 """
 
 import math
@@ -35,6 +40,7 @@ from typing import TYPE_CHECKING, Protocol
 from service.algorithms.cell import REWARD_STEPS, count_field, sum_field
 from service.algorithms.contract import Address, Decision, Request, Vector
 from service.algorithms.forwarding import Forward, Forwarded, RunningSum, centre_of
+from service.decisions.notes import BOOKS_BYTES
 from service.errors import VendorUnavailable
 from service.state.stores import Claim
 
@@ -52,15 +58,19 @@ __all__ = [
 ]
 
 TRAINING = 16
-"""Forwards with feedback, for each cell and vendor, that train the vendor before it is judged."""
+"""Forwards with feedback that train a vendor before a stream of its rewards begins."""
+ENOUGH = 25
+"""Observations that a stream must be worth before the cells below it have their own."""
 _DEVIATIONS = 40
 """A noisy sum farther out than this has probability below 1e-20: the vendor lies, or is broken."""
 _MOST_COUNT = 2**40
 """No stream has so many rewards; what is within it fits a cell's fields."""
 _CLAIM_SECONDS = 86_400
 
-# What we keep about a vendor in a cell: a vector of these fields.
-TRAINED, MERGED, COUNTED, SUMMED = range(4)
+# What we keep about a stream of a vendor's: a vector of these fields.
+TRAINED, MERGED, WEIGHT = range(3)
+# What we keep about a vendor in a cell: how often it changed, and what stands in the cell.
+VERSION, COUNTED, SUMMED = range(3)
 
 
 class VendorGateway(Protocol):
@@ -106,6 +116,8 @@ class Item:
     handle: str
     expires_at: int
     training: bool
+    books: bytes
+    """Where we keep what we know about the stream that its reward belongs to."""
 
 
 def open_arms(runtime: "Runtime", recommender: "Recommender") -> tuple[int, ...]:
@@ -120,24 +132,33 @@ async def ask_vendor(
     """Ask the vendor that was drawn; None if it gave no answer that can be used."""
     address, slot = decision.address, decision.choices[0].slot
     vendor = recommender.vendor_of[slot]
-    (kept,) = await runtime.store.read(addresses=[books_of(address, slot)])
-    training = _field(kept, TRAINED) < TRAINING
+    segments = recommender.document.partition.segments
+    centres = [
+        centre_of(context=request.context, level=level, segments=segments)
+        for level in range(address.level + 1)
+    ]
+    levels = [books_of(recommender, slot, level, centre) for level, centre in enumerate(centres)]
+    belief = _belief_of(address, slot)
+    *kept, believed = await runtime.store.read(addresses=[*levels, belief])
+    # The highest stream that is not worth enough yet, or else that of the cell itself.
+    judged = next(
+        (level for level, one in enumerate(kept) if _field(one, WEIGHT) < ENOUGH), address.level
+    )
+    books, seen = levels[judged], _field(kept[judged], MERGED)
+    training = _field(kept[judged], TRAINED) < TRAINING
     forward = Forward(
         recommender=recommender.name,
         level=address.level,
-        centre=centre_of(
-            context=request.context,
-            level=address.level,
-            segments=recommender.document.partition.segments,
-        ),
+        centre=centres[-1],
         epsilon=recommender.vendor_epsilon,
         training=training,
+        stream=books.hex(),
     )
     try:
         answer = await runtime.vendors.forward(vendor=vendor, forward=forward)
         if answer.expires_at <= runtime.clock():
             raise VendorUnavailable("a handle that has expired already", reason="implausible")
-        if answer.sums is not None and not _plausible(answer.sums, seen=_field(kept, MERGED)):
+        if answer.sums is not None and not _plausible(answer.sums, seen=seen):
             runtime.vendors.distrust(vendor=vendor)
             raise VendorUnavailable("a sum that cannot be true", reason="implausible")
     except VendorUnavailable as failure:
@@ -146,21 +167,31 @@ async def ask_vendor(
         )
         return None
     if answer.sums is not None:
-        await _believe(
-            runtime, recommender, address=address, slot=slot, kept=kept, sums=answer.sums
-        )
+        weight, total = worth(answer.sums)
+        if answer.sums.count > seen:
+            standing = _field(kept[judged], WEIGHT)
+            await _note(runtime, recommender, books, answer.sums.count, seen, weight - standing)
+        if weight >= _field(believed, COUNTED):
+            await _believe(runtime, recommender, address, slot, believed, weight, total)
     runtime.observer.forward(
         recommender=recommender.name,
         vendor=vendor,
         outcome="trained" if training else "answered",
     )
-    return Item(vendor, answer.handle, answer.expires_at, training)
+    return Item(vendor, answer.handle, answer.expires_at, training, books)
 
 
-def books_of(address: Address, slot: int) -> bytes:
-    """Return where we keep what we know about a vendor in a cell."""
+def books_of(recommender: "Recommender", slot: int, level: int, centre: tuple[float, ...]) -> bytes:
+    """Return where we keep what we know about the stream of a vendor's rewards in a cell."""
+    cell = struct.pack(f"<qq{len(centre)}d", slot, level, *centre)
+    content = recommender.guests.books + cell
+    return blake2b(content, digest_size=BOOKS_BYTES, person=b"vendor books").digest()
+
+
+def _belief_of(address: Address, slot: int) -> bytes:
+    """Return where we keep what stands in a cell about a vendor."""
     content = address.key + struct.pack("<q", slot)
-    return blake2b(content, digest_size=16, person=b"vendor books").digest()
+    return blake2b(content, digest_size=16, person=b"vendor belief").digest()
 
 
 def _field(vector: Vector, field: int) -> int:
@@ -182,44 +213,62 @@ def worth(sums: RunningSum) -> tuple[int, int]:
     return weight, round(mean * weight * REWARD_STEPS)
 
 
+async def _note(
+    runtime: "Runtime",
+    recommender: "Recommender",
+    books: bytes,
+    count: int,
+    seen: int,
+    heavier: int,
+) -> None:
+    """Note how far a stream has come; of several workers that hear it, one does."""
+    await runtime.store.learn(
+        address=books,
+        increments=((MERGED, count - seen), (WEIGHT, heavier)),
+        claim=b"seen" + struct.pack("<q", seen),
+        reward=count,
+        claim_ttl=_CLAIM_SECONDS,
+    )
+    await note_books(runtime, recommender, books)
+
+
 async def _believe(
     runtime: "Runtime",
     recommender: "Recommender",
-    *,
     address: Address,
     slot: int,
-    kept: Vector,
-    sums: RunningSum,
+    believed: Vector,
+    weight: int,
+    total: int,
 ) -> None:
     """Let the vendor's arm in the cell stand at what the latest sum says.
 
-    The step from one sum to the next is claimed in our books on the vendor, so that of several
-    workers that hear of it one adds it; then its difference is added to the cell.
+    A change is claimed first where it is noted what stands in the cell, so that of several workers
+    one makes it; then the difference is added to the cell.
     """
-    seen = _field(kept, MERGED)
-    if sums.count <= seen:
+    version = _field(believed, VERSION)
+    more, gained = weight - _field(believed, COUNTED), total - _field(believed, SUMMED)
+    if not (more or gained):
         return
-    weight, total = worth(sums)
-    more, gained = weight - _field(kept, COUNTED), total - _field(kept, SUMMED)
-    claim = b"sums" + struct.pack("<qq", slot, seen)
-    books = books_of(address, slot)
-    step = await runtime.store.learn(
-        address=books,
-        increments=((MERGED, sums.count - seen), (COUNTED, more), (SUMMED, gained)),
+    claim = b"belief" + struct.pack("<qq", slot, version)
+    belief = _belief_of(address, slot)
+    change = await runtime.store.learn(
+        address=belief,
+        increments=((VERSION, 1), (COUNTED, more), (SUMMED, gained)),
         claim=claim,
-        reward=sums.count,
+        reward=total,
         claim_ttl=_CLAIM_SECONDS,
     )
-    if step.claim is not Claim.COUNTED:
+    if change.claim is not Claim.COUNTED:
         return
     learned = await runtime.store.learn(
         address=address.key,
         increments=((count_field(slot), more), (sum_field(slot), gained)),
         claim=claim,
-        reward=sums.count,
+        reward=total,
         claim_ttl=_CLAIM_SECONDS,
     )
-    await note_books(runtime, recommender, books)
+    await note_books(runtime, recommender, belief)
     if learned.arrivals == 0:
         await runtime.store.index_cell(
             index=recommender.generation, address=address.key, level=address.level

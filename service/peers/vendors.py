@@ -97,6 +97,7 @@ class HttpVendors:
             "centre": forward.centre,
             "epsilon": forward.epsilon,
             "training": forward.training,
+            "stream": forward.stream,
         }
         path = f"/peers/recommenders/{quote(forward.recommender, safe='')}/forwards"
         url = self._url(vendor, forward.recommender) + path

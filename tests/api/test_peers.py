@@ -71,6 +71,8 @@ async def test_a_forward_is_answered_with_a_handle(vendor: Vendor) -> None:
         ({"epsilon": 51}, "epsilon"),
         ({"epsilon": "1"}, "epsilon"),
         ({"training": 1}, "training"),
+        ({"stream": "a b"}, "stream"),
+        ({"stream": "s" * 65}, "stream"),
         ({"client": "x"}, "client"),
     ],
 )

@@ -74,6 +74,7 @@ async def account_of(b: Runtime, requester: str = "a") -> float:
         ({"epsilon": 0.0}, "epsilon"),
         ({"epsilon": math.nan}, "epsilon"),
         ({"epsilon": 51.0}, "epsilon"),
+        ({"stream": "s" * 65}, "stream"),
         ({"centre": (0.5,)}, "context"),
         ({"centre": (0.5, 1.5)}, "centre"),
         ({"centre": (0.5, math.nan)}, "centre"),
@@ -206,7 +207,15 @@ async def test_streams_are_told_apart_by_requester_and_cell(b: Runtime) -> None:
     assert (await forwarded(b, "c")).sums is None
     assert (await forwarded(b, forward=replace(FORWARD, level=2))).sums is None
     assert (await forwarded(b, forward=replace(FORWARD, centre=(0.75, 0.75)))).sums is None
+    assert (await forwarded(b, forward=replace(FORWARD, stream="s"))).sums is None
     assert (await sums_of(b)).count == 1
+
+
+async def test_cells_that_name_one_stream_share_it(b: Runtime) -> None:
+    for level in range(3):
+        await earn(b, 1.0, replace(FORWARD, level=level, stream="s"))
+    assert (await sums_of(b, forward=replace(FORWARD, level=9, stream="s"))).count == 3
+    assert (await forwarded(b, "c", replace(FORWARD, stream="s"))).sums is None
 
 
 async def test_training_does_not_enter_the_sums(b: Runtime) -> None:
@@ -225,7 +234,9 @@ async def test_the_sums_are_as_noisy_as_they_say(clock: Clock) -> None:
     found = await b.registry.find("films")
     errors = []
     for number in range(600):
-        stream = streams.stream_of(found, requester="a", level=0, centre=(number / 600, 0.0))
+        stream = streams.stream_of(
+            found, requester="a", forward=replace(FORWARD, stream=str(number))
+        )
         for step, reward in enumerate((1.0, 0.0, 0.5)):
             await streams.add_reward(
                 b,
@@ -248,7 +259,7 @@ async def test_noise_that_was_written_twice_releases_nothing(b: Runtime) -> None
     await earn(b, 1.0)
     await sums_of(b)
     found = await b.registry.find("films")
-    stream = streams.stream_of(found, requester="a", level=1, centre=(0.25, 0.75))
+    stream = streams.stream_of(found, requester="a", forward=FORWARD)
     address, place = streams._place(stream, found.guests.sums.epsilon, 1)
     await b.store.learn(
         address=address, increments=((place, 3),), claim=b"late", reward=0, claim_ttl=60
@@ -318,7 +329,7 @@ async def test_removing_a_recommender_erases_its_streams_but_not_the_account(b: 
     await earn(b, 1.0)
     await sums_of(b)
     found = await b.registry.find("films")
-    stream = streams.stream_of(found, requester="a", level=1, centre=(0.25, 0.75))
+    stream = streams.stream_of(found, requester="a", forward=FORWARD)
     noise, _ = streams._place(stream, 1.0, 1)
     await b.registry.remove("films")
     assert [len(vector) for vector in await b.store.read(addresses=[stream, noise])] == [0, 0]

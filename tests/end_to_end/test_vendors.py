@@ -150,7 +150,7 @@ def test_what_the_vendor_is_told_has_no_context_client_or_item(joined: Joined) -
             assert set(message.body) == {"handle", "reward"}
             continue
         assert path == "/peers/recommenders/films/forwards"
-        assert set(message.body) == {"level", "centre", "epsilon", "training"}
+        assert set(message.body) == {"level", "centre", "epsilon", "training", "stream"}
         side = 2 ** message.body["level"]
         for value in message.body["centre"]:
             assert (value * side - 0.5).is_integer()

@@ -15,7 +15,7 @@ from service.peers.wire import MOST_BYTES
 
 pytestmark = pytest.mark.anyio
 
-FORWARD = Forward("films/2", level=1, centre=(0.25, 0.75), epsilon=0.5, training=True)
+FORWARD = Forward("films/2", level=1, centre=(0.25, 0.75), epsilon=0.5, training=True, stream="s1")
 GOOD = json.dumps({"handle": "h", "expires_at": 1_900_000_000, "sums": None}).encode()
 
 Answer = Callable[[asyncio.StreamWriter, bytes], Awaitable[None]]
@@ -122,6 +122,7 @@ async def test_a_question_says_what_it_should_and_nothing_else() -> None:
         "centre": [0.25, 0.75],
         "epsilon": 0.5,
         "training": True,
+        "stream": "s1",
     }
     assert second.startswith(b"POST /peers/recommenders/films/feedback HTTP/1.1\r\n")
     assert json.loads(second.partition(b"\r\n\r\n")[2]) == {"handle": "h", "reward": 0.5}
