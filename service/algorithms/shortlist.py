@@ -64,12 +64,3 @@ def grow_shortlist(*, means: Floats, shares: Floats, odds: Floats) -> Slots:
         if size - best > _PATIENCE:
             break
     return np.array(order[: int(np.argmax(values)) + 1], dtype=np.intp)
-
-
-def expected_reward(*, means: Floats, shares: Floats, odds: Floats, shortlist: Slots) -> float:
-    """Return V(H), per unit of traffic."""
-    listed = means[:, shortlist]
-    reward = ((odds - 1.0) * listed.max(axis=1) + listed.sum(axis=1)) / (
-        odds + (len(shortlist) - 1)
-    )
-    return float(shares @ reward / shares.sum())

@@ -1,0 +1,71 @@
+"""What a learner remembers: bounded, and recomputed when the outlook changes."""
+
+import numpy as np
+import pytest
+
+from service.algorithms.cell import REWARD_STEPS
+from service.algorithms.memory import MOST_BYTES, MOST_CELLS, Memory, posterior
+from service.algorithms.outlook import Outlook
+
+VECTOR = np.array([30, 30, 15 * REWARD_STEPS, 0, 0], dtype=np.int64)
+
+
+def blank() -> Outlook:
+    return Outlook.blank(arms=2, exploration_rate=0.1)
+
+
+def test_means_start_at_the_parents_and_move_with_data() -> None:
+    prior = np.array([0.2, 0.2])
+    counts, sums = np.array([0.0, 1e6]), np.array([0.0, 0.8e6])
+    assert np.allclose(posterior(counts=counts, sums=sums, prior=prior), [0.2, 0.8], atol=1e-4)
+
+
+def test_a_split_cell_keeps_its_means_until_the_outlook_changes() -> None:
+    cell = Memory(arms=2, outlook=blank()).note_split(b"k", VECTOR)
+    first = blank()
+    means = cell.means(prior=np.array([0.1, 0.1]), outlook=first)
+    assert cell.means(prior=np.array([0.9, 0.9]), outlook=first) is means
+    renewed = cell.means(prior=np.array([0.9, 0.9]), outlook=blank())
+    assert means[1] == pytest.approx(0.1)
+    assert renewed[1] == pytest.approx(0.9)
+    assert 0.1 < means[0] < 0.5 < renewed[0] < 0.9
+
+
+def test_a_cell_is_whole_until_it_has_split() -> None:
+    memory = Memory(arms=2, outlook=blank())
+    assert not memory.was_whole(b"k")
+    memory.note_whole(b"k")
+    assert memory.was_whole(b"k")
+    assert memory.split(b"k") is None
+    memory.note_split(b"k", VECTOR)
+    assert not memory.was_whole(b"k")
+    assert memory.split(b"k") is not None
+
+
+def test_the_least_recently_used_cells_are_forgotten() -> None:
+    memory = Memory(arms=2, outlook=blank())
+    memory.note_split(b"used", VECTOR)
+    for number in range(3 * memory.most_cells):
+        memory.note_split(number.to_bytes(4, "big"), VECTOR)
+        memory.note_whole(number.to_bytes(5, "big"))
+        assert memory.split(b"used") is not None
+    assert len(memory) == 2 * memory.most_cells
+    assert memory.split((0).to_bytes(4, "big")) is None
+    assert not memory.was_whole((0).to_bytes(5, "big"))
+
+
+@pytest.mark.parametrize("arms", [0, 20, 1_000, 10_000])
+def test_its_size_is_bounded_in_bytes(arms: int) -> None:
+    memory = Memory(arms=arms, outlook=blank())
+    assert 64 <= memory.most_cells <= MOST_CELLS
+    # A vector of two numbers an arm, and its means; 64 cells are kept however large.
+    assert memory.most_cells == 64 or memory.most_cells * 24 * arms <= MOST_BYTES
+
+
+def test_the_widest_offer_is_told_once() -> None:
+    memory = Memory(arms=5, outlook=blank())
+    for offer in ([1, 2], [0, 1, 4], [3]):
+        memory.note_offered(np.array(offer))
+    assert memory.take_offered().tolist() == [0, 1, 4]
+    assert memory.checked is None
+    assert memory.take_offered().tolist() == []
