@@ -49,10 +49,13 @@ def grow_shortlist(*, means: Floats, shares: Floats, odds: Floats) -> Slots:
     leaders = np.zeros(cells)  # the best mean so far in each cell; rewards are never negative
     totals = np.zeros(cells)
     free = np.ones(arms, dtype=np.bool_)
+    reached = np.empty_like(means)
     for size in range(1, min(arms, MOST_ARMS) + 1):
         scale = shares / (odds + (size - 1))
-        boosted = (scale * (odds - 1.0)) @ np.maximum(leaders[:, None], means)
-        worth = boosted + scale @ means + float(scale @ totals)
+        np.maximum(leaders[:, None], means, out=reached)
+        # einsum and not @: a survey runs beside requests, and must not wake BLAS's threads.
+        worth = np.einsum("c,ck->k", scale * (odds - 1.0), reached)
+        worth += np.einsum("c,ck->k", scale, means) + float(scale @ totals)
         worth[~free] = -np.inf
         arm = int(worth.argmax())
         free[arm] = False
