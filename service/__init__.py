@@ -7,6 +7,7 @@ The tree is the first page of the documentation. Reading order:
     algorithms/   one family one file, each reads like its paper; pure
     state/        where sums and ledgers live: protocols, memory, Redis, the embedded Valkey
     decisions/    what happens to one request: recommend, feedback, registry, tokens
+    peers/        what one instance says to another over HTTP
     api/          HTTP in, HTTP out
     simulation/   environments and the drivers that measure regret
     app, cli      the two files that know everything

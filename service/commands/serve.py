@@ -34,8 +34,8 @@ examples:
 
 Every option can also be set in the environment (DISCREET_PORT, DISCREET_STORE, …) or in the
 file's `server:` part; options win over the environment, and the environment over the file.
-Secrets come from DISCREET_API_KEY and DISCREET_TOKEN_KEYS, or from the files that
-DISCREET_API_KEY_FILE and DISCREET_TOKEN_KEYS_FILE name.
+Secrets come from DISCREET_API_KEY, DISCREET_TOKEN_KEYS and DISCREET_PEER_KEYS (vendors' keys, as
+NAME=KEY,NAME=KEY), or from the files that DISCREET_API_KEY_FILE and so on name.
 """
 
 
