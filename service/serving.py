@@ -26,6 +26,7 @@ from prometheus_client.multiprocess import mark_process_dead
 
 from service.app import create_app
 from service.errors import InvalidArgument
+from service.protocol import DirectProtocol
 from service.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -85,7 +86,7 @@ class Worker(GunicornWorker):  # type: ignore[misc]
             uvicorn.Config(
                 self.wsgi,
                 interface="asgi3",
-                http="httptools",
+                http=DirectProtocol,
                 ws="none",
                 lifespan="on",
                 log_config=None,

@@ -5,6 +5,7 @@ Direct routes are found by one lookup and never enter FastAPI; everything else d
 
 import logging
 import os
+from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import Any
 
@@ -16,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from service.api.bodies import Disconnected, read_body
+from service.api.bodies import Disconnected, Headers, read_body
 from service.api.problems import (
     CONTENT_TYPE,
     INTERNAL,
@@ -28,10 +29,11 @@ from service.api.problems import (
     invalid,
     problem_of,
 )
-from service.api.routing import DirectRoute
+from service.api.routing import DirectRoute, Live
 from service.api.security import authorise
 from service.errors import DiscreetError
 from service.logs import RequestLog
+from service.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +41,9 @@ _JSON = (b"content-type", b"application/json")
 _PROBLEM = (b"content-type", CONTENT_TYPE.encode())
 _HUNG_UP = 499
 """What the log calls a request whose caller hung up; nobody is sent this status."""
+
+
+Fetch = Callable[[], Awaitable[bytes]]
 
 
 class Gateway(FastAPI):
@@ -70,35 +75,83 @@ class Gateway(FastAPI):
         }
         self._requests = RequestLog()
 
+    def direct_route(self, method: str, path: str) -> DirectRoute | None:
+        """Return the route that answers this without FastAPI, if there is one."""
+        return self._direct.get(path) if method == "POST" else None
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
             return
+        state, method = scope["state"], scope["method"]
+        direct = self.direct_route(method, scope["path"])
+        if direct is not None:
+            most = state["most_body_bytes"]
+            status, headers, content = await self.answer(
+                direct, state, scope["headers"], lambda: read_body(receive, scope["headers"], most)
+            )
+            if status != _HUNG_UP:
+                await send({"type": "http.response.start", "status": status, "headers": headers})
+                await send({"type": "http.response.body", "body": content})
+            return
         began = perf_counter()
         request_id = os.urandom(8).hex()
-        metrics = scope["state"]["metrics"]
-        metrics.began()
-        direct = self._direct.get(scope["path"])
+        state["metrics"].began()
         status = _HUNG_UP
-        template = "(none)"
         try:
-            if direct is not None and scope["method"] == "POST":
-                template = direct.path
-                status = await _answer(direct, scope, receive, send, request_id)
-            else:
-                status = await self._pass_on(scope, receive, send, request_id)
-                template = str(getattr(scope.get("route"), "path_format", template))
+            status = await self._pass_on(scope, receive, send, request_id)
         finally:
-            seconds = perf_counter() - began
-            method = scope["method"]
-            metrics.answered(method=method, route=template, status=status, seconds=seconds)
-            self._requests.write(
-                method=method,
-                route=template,
-                status=status,
-                seconds=seconds,
-                request_id=request_id,
-            )
+            template = str(getattr(scope.get("route"), "path_format", "(none)"))
+            self._note(state["metrics"], method, template, status, began, request_id)
+
+    async def answer(
+        self, route: DirectRoute, live: Live, headers: Headers, body: bytes | Fetch
+    ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+        """Answer a direct route: status, headers and content. Whatever goes wrong is answered too.
+
+        `body` is the whole body, or how to get it: a key is asked for first.
+        """
+        began = perf_counter()
+        request_id = os.urandom(8).hex()
+        metrics, runtime = live["metrics"], live["runtime"]
+        metrics.began()
+        status = _HUNG_UP
+        out: list[tuple[bytes, bytes]] = []
+        content = b""
+        try:
+            await authorise(runtime, headers, route.scope)
+            content = await route.answer(runtime, body if isinstance(body, bytes) else await body())
+            status = 200
+            out.append(_JSON)
+        except Disconnected:
+            pass
+        except Exception as error:
+            problem = problem_of(error)
+            if problem.status == INTERNAL.status:
+                log.exception("a request failed", extra={"request_id": request_id})
+            status = problem.status
+            content = problem.body(request_id=request_id)
+            out = [_PROBLEM, *_encoded(problem)]
+        finally:
+            self._note(metrics, "POST", route.path, status, began, request_id)
+        out.append((b"content-length", str(len(content)).encode()))
+        out.append((b"x-request-id", request_id.encode()))
+        return status, out, content
+
+    def _note(
+        self,
+        metrics: Metrics,
+        method: str,
+        route: str,
+        status: int,
+        began: float,
+        request_id: str,
+    ) -> None:
+        seconds = perf_counter() - began
+        metrics.answered(method=method, route=route, status=status, seconds=seconds)
+        self._requests.write(
+            method=method, route=route, status=status, seconds=seconds, request_id=request_id
+        )
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> int:
         """Let FastAPI answer; return the status that it sent."""
@@ -121,34 +174,6 @@ class Gateway(FastAPI):
             # Starlette has sent our 500 by now, and hands the exception on to be logged.
             log.exception("a request failed", extra={"request_id": request_id})
         return status
-
-
-async def _answer(
-    route: DirectRoute, scope: Scope, receive: Receive, send: Send, request_id: str
-) -> int:
-    """Answer a direct route; return the status that was sent."""
-    state, headers = scope["state"], scope["headers"]
-    runtime = state["runtime"]
-    try:
-        await authorise(runtime, headers, route.scope)
-        body = await read_body(receive, headers, state["most_body_bytes"])
-        content = await route.answer(runtime, body)
-        status = 200
-        out = [_JSON]
-    except Disconnected:
-        return _HUNG_UP
-    except Exception as error:
-        problem = problem_of(error)
-        if problem.status == INTERNAL.status:
-            log.exception("a request failed", extra={"request_id": request_id})
-        status = problem.status
-        content = problem.body(request_id=request_id)
-        out = [_PROBLEM, *_encoded(problem)]
-    out.append((b"content-length", str(len(content)).encode()))
-    out.append((b"x-request-id", request_id.encode()))
-    await send({"type": "http.response.start", "status": status, "headers": out})
-    await send({"type": "http.response.body", "body": content})
-    return status
 
 
 def _encoded(problem: Problem) -> list[tuple[bytes, bytes]]:

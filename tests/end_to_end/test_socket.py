@@ -75,3 +75,78 @@ def test_pipelined_requests_are_answered_in_order(server: Server) -> None:
     last = b"GET /nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
     answer = talk(server, one + one + last, hang_up=False)
     assert re.findall(rb"HTTP/1\.1 (\d+)", answer) == [b"200", b"200", b"404"]
+
+
+CLOSING = "Connection: close\r\n"
+
+
+def posts(server: Server, path: str, bodies: list[str], last: str = "") -> bytes:
+    """Return requests as they would be written to one connection; `last` has more headers."""
+    return b"".join(
+        f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.key}\r\n"
+        f"Content-Length: {len(body)}\r\n{last if i == len(bodies) else ''}\r\n{body}".encode()
+        for i, body in enumerate(bodies, 1)
+    )
+
+
+def test_the_short_way_and_the_long_way_answer_alike(server: Server) -> None:
+    """A declared length takes the short way; chunks, `Expect`, a query and HTTP/1.0 do not."""
+    server.put("ways")
+    body = '{"recommender":"ways","client":"x","context":[0.5,0.5],"event_id":"both ways"}'
+    key = f"Authorization: Bearer {server.key}\r\n"
+    length = f"Content-Length: {len(body)}\r\n"
+    chunked = f"{len(body):x}\r\n{body}\r\n0\r\n\r\n"
+    ways = [
+        f"POST /recommend HTTP/1.1\r\nHost: x\r\n{key}{length}\r\n{body}",
+        f"POST /recommend HTTP/1.1\r\nHost: x\r\n{key}Transfer-Encoding: chunked\r\n\r\n{chunked}",
+        f"POST /recommend HTTP/1.1\r\nHost: x\r\n{key}{length}Connection: close\r\n\r\n{body}",
+        f"POST /recommend HTTP/1.1\r\nHost: x\r\n{key}{length}Expect: 100-continue\r\n\r\n{body}",
+        f"POST /recommend?x=1 HTTP/1.1\r\nHost: x\r\n{key}{length}\r\n{body}",
+        f"POST /recommend HTTP/1.0\r\n{key}{length}\r\n{body}",
+    ]
+    contents = set()
+    for way in ways:
+        closing = talk(server, way.encode() + posts(server, "/recommend", ["{"], CLOSING),
+                       hang_up=False)  # fmt: skip
+        head, _, rest = closing.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n").partition(
+            b"\r\n\r\n"
+        )
+        assert head.startswith(b"HTTP/1.1 200 OK"), closing
+        assert b"content-type: application/json" in head.lower()
+        assert b"x-request-id: " in head.lower()
+        size = int(re.search(rb"content-length: (\d+)", head.lower())[1])  # type: ignore[index]
+        contents.add(rest[:size])
+    assert len(contents) == 1, "and pay once"
+    assert server.budget("ways", "x") == 1.0
+
+
+def test_direct_requests_may_be_pipelined(server: Server) -> None:
+    server.put("piped")
+    good = '{"recommender":"piped","client":"x","context":[0.5,0.5]}'
+    bodies = [good, "{", good, good.replace("0.5]", "7]"), good]
+    answer = talk(server, posts(server, "/recommend", bodies, CLOSING), hang_up=False)
+    assert re.findall(rb"HTTP/1\.1 (\d+)", answer) == [b"200", b"400", b"200", b"422", b"200"]
+    assert server.budget("piped", "x") == 3.0
+
+
+def test_a_body_may_arrive_byte_by_byte(server: Server) -> None:
+    server.put("slow")
+    good = '{"recommender":"slow","client":"x","context":[0.5,0.5]}'
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in posts(server, "/recommend", [good]):
+            connection.sendall(bytes([byte]))
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 200 OK")
+
+
+def test_a_caller_who_leaves_early_disturbs_nobody(server: Server) -> None:
+    server.put("leaving")
+    good = '{"recommender":"leaving","client":"x","context":[0.5,0.5]}'
+    whole = posts(server, "/recommend", [good])
+    host, port = server.url.removeprefix("http://").split(":")
+    for cut in (len(whole), len(whole) - 1, len(whole) // 2):
+        with socket.create_connection((host, int(port)), timeout=30) as connection:
+            connection.sendall(whole[:cut])
+    assert server.client.post("/recommend", content=good).status_code == 200
+    assert not [line for line in server.lines if line["level"] == "error"]
