@@ -8,15 +8,16 @@ Algorithm 2 of the paper named in `adaptive_partition_published`, line by line.
 | k in M_i | `arms`, the vendor's own items | >= 0 |
 | Tree_k | a stream of `RewardTrees` | |
 | f, F | a reward, and the noisy reward that takes its place | [0,1], any |
-| Delta f / epsilon | `RewardTrees.scale` | levels of the tree / epsilon |
+| Delta f / epsilon | `RewardTrees.scale` | 1 / epsilon |
 | G_3 | `control(level) / K` | m^(2 alpha l) * ln(T) / K |
 | m, p, A, alpha, T | as in Algorithm 1 | |
 
 How it is read where the paper is silent or contradicts itself
 - Statistics and partition are apart from those of Algorithm 1: line 2 begins with fresh ones.
 - The noise has three scales in the paper: Delta f / epsilon in line 9, K log(T) / epsilon in the
-  text, theta log(T) / epsilon in Lemma 5. The paper's own argument for trees (one reward changes
-  log T nodes) gives log(T) / epsilon for every node, which is the smallest that could be right.
+  text, theta log(T) / epsilon in Lemma 5. Line 9 is taken at its word, with Delta f = 1, the most
+  that one reward can change: the least noise of the three, and the kindest to the algorithm. It is
+  too little for the claim: one reward enters log T nodes, so a tree would need log(T) / epsilon.
 - Trees: line 3 and line 9 have one for every video; the proof of Theorem 5 says that "the
   algorithm only accesses the reward for its computation via the tree" and has one for every other
   vendor. So both: what line 8 compares comes from a tree a video, and what vendor j is told comes
@@ -26,14 +27,15 @@ How it is read where the paper is silent or contradicts itself
 
 Guarantee card
 - Protects: nobody. For simulations and comparison only.
-- The paper claims (Theorem 5) epsilon-DP of one reward against the asking vendor. Two trees hold
-  the same reward, line 6 adds no noise at all, and which item line 8 selects is seen by the user.
+- The paper claims (Theorem 5) epsilon-DP of one reward against the asking vendor. The noise of a
+  tree lacks the factor log T, two trees hold the same reward, line 6 adds no noise at all, and
+  which item line 8 selects is seen by the user.
 - Cost of a call: infinite (`ExactRelease`).
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -126,6 +128,7 @@ class RewardTrees:
             raise InvalidArgument("epsilon", "must be finite and greater than 0")
         tree = self._trees.get(epsilon)
         if tree is None:
-            tree = LaplaceTree(horizon=self._horizon, multiplier=1 / epsilon, granularity=2.0**-20)
+            whole = LaplaceTree(horizon=self._horizon, multiplier=1.0, granularity=2.0**-20)
+            tree = replace(whole, multiplier=1.0 / (epsilon * whole.most_nodes))
             self._trees[epsilon] = tree
         return tree

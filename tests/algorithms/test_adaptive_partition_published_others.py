@@ -64,7 +64,7 @@ def test_the_noise_of_a_running_sum_is_that_of_its_nodes() -> None:
     trees = RewardTrees(horizon=1_000, noise=SeededNoise(2))
     epsilon = 0.5
     scale = trees.scale(epsilon)
-    assert scale == pytest.approx(10 / epsilon, rel=1e-3)  # 1,000 steps: ten levels
+    assert scale == pytest.approx(1 / epsilon, rel=1e-3)
     sums = [
         sum(trees.insert(stream=("stream", number), reward=0.0, epsilon=epsilon) for _ in range(7))
         for number in range(400)

@@ -72,11 +72,9 @@ async def test_vendors_forward_to_one_another_and_trees_make_it_noisy() -> None:
         assert (counts[2:4] >= 6).all()  # line 8
         assert (counts[4:] == 7).all()  # line 6, and no more
         assert (sums[4:] == 0).all()
-        # Two vendors at scale 90 each: both sums within their true range has probability < 1e-3.
-        assert any(
-            not 0 <= total <= count * 2**20
-            for count, total in zip(counts[2:4], sums[2:4], strict=True)
-        )
+        # Rewards are 0 or 1, so that without noise every sum would be a whole number of them.
+        assert (sums[:2] % 2**20 == 0).all()
+        assert (sums[2:4] % 2**20 != 0).all()
         (others,) = await _vectors(seat, held["others"].generation)
         assert others[0] > 0
     await network.close()
