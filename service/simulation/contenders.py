@@ -13,8 +13,6 @@ from service.simulation.worlds import World
 
 ALGORITHMS = ("dap", "cap", "dup", "p-dap", "gp-dap", "p-dap-alone", "served")
 
-EXPLORATION_RATE = 0.02
-
 NEVER_SPENT = 1e6
 """A budget that no simulated client uses up, so that every answer is the one being measured."""
 
@@ -101,16 +99,12 @@ async def _alone(
 def served_document(
     items: Sequence[str], *, dimensions: int, epsilon: float | None
 ) -> RecommenderDocument:
-    """Return the document of a served recommender, with every default but these.
-
-    The catalogue never changes in these worlds, so less than the usual exploration will do.
-    """
+    """Return the document of a served recommender with every default but these."""
     return RecommenderDocument.model_validate(
         {
             "algorithm": "p-dap",
             "items": list(items),
             "context": {"dimensions": dimensions},
-            "exploration": {"rate": EXPLORATION_RATE},
             "privacy": {"epsilon": epsilon, "budget": {"epsilon": NEVER_SPENT}},
             "decision_ttl_seconds": TOKEN_SECONDS,
         }
