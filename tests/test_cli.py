@@ -38,7 +38,7 @@ def test_nothing_asked_for_shows_what_there_is(capsys: pytest.CaptureFixture[str
     shown = capsys.readouterr().out
     for name, help_ in COMMANDS:
         assert name in shown
-        assert help_ in shown
+        assert help_ in " ".join(shown.split())  # long ones are wrapped
     assert "examples:" in shown
 
 
@@ -56,7 +56,8 @@ def test_every_command_has_help_with_examples(
 
 def test_every_module_of_commands_is_a_command() -> None:
     folder = Path(import_module("service.commands").__file__ or "").parent
-    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "options"}
+    shared = {"__init__", "options", "progress", "epsilon_curve"}
+    modules = {path.stem for path in folder.glob("*.py")} - shared
     assert modules == {name for name, _ in COMMANDS}
 
 
