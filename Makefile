@@ -6,6 +6,8 @@ DATA ?= .discreet
 BIN := .venv/bin
 LINT := set -x; $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && \
 	$(BIN)/lint-imports --no-logo
+# Tests that call make find what somebody finds who types it, not what this make was told.
+BY_HAND := env -u MAKELEVEL -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u ARGS -u PORT -u DATA -u PYTHON
 # An interpreter given here, PYTHON=python3.12, makes the environment; see .ci/environment.
 export PYTHON
 
@@ -27,7 +29,7 @@ test: environment ## lint, then all tests; says at the end what could not be tes
 	@packages=$$($(BIN)/python -m tests.requirements) && \
 		{ [ -z "$$packages" ] || .ci/apt $$packages || true; }
 	@lint=passed; ( $(LINT) ) || lint=failed; \
-		$(BIN)/python -m pytest --durations=15 $(ARGS) || exit 1; \
+		$(BY_HAND) $(BIN)/python -m pytest --durations=15 $(ARGS) || exit 1; \
 		[ $$lint = passed ] || { echo "The tests passed, but lint failed: see above." >&2; exit 1; }
 
 lint: environment ## ruff, mypy and the layers
