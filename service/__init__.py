@@ -10,7 +10,11 @@ The tree is the first page of the documentation. Reading order:
     peers/        what one instance says to another over HTTP
     api/          HTTP in, HTTP out
     simulation/   environments and the drivers that measure regret
-    app, cli      the two files that know everything
+    settings, configuration, metrics, watching, logs, validation
+                  what a server is told, and what it tells
+    serving, protocol, preparation
+                  several workers behind one socket, and what is done before they start
+    app, cli      the two files that know everything; commands/ has one module a subcommand
 
 Dependencies point one way, from the bottom of that list to its top; import-linter holds it.
 """
