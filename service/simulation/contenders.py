@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from service.algorithms.contract import Learner
 from service.decisions.documents import RecommenderDocument
 from service.errors import InvalidArgument
+from service.simulation.joined import JoinedInstances
 from service.simulation.network import Network, Published, uniform_level, unprotected
 from service.simulation.players import TOKEN_SECONDS, OneRecommender, Player
 from service.simulation.worlds import World
 
-ALGORITHMS = ("dap", "cap", "dup", "p-dap", "gp-dap", "p-dap-alone", "served")
+ALGORITHMS = ("dap", "cap", "dup", "p-dap", "gp-dap", "p-dap-alone", "served", "served-joined")
 
 NEVER_SPENT = 1e6
 """A budget that no simulated client uses up, so that every answer is the one being measured."""
@@ -25,6 +26,7 @@ class Contender:
     cap                       one learner that owns all items, as published, without privacy
     p-dap-alone               the same with the exponential mechanism: P-DAP of one vendor
     served                    what Discreet serves: one recommender that owns all items
+    served-joined             the same as instances, one a vendor, that forward to one another
     """
 
     algorithm: str
@@ -43,7 +45,8 @@ class Contender:
     @property
     def label(self) -> str:
         """Return a name for people."""
-        name = self.algorithm if self.algorithm == "served" else self.algorithm.upper()
+        served = self.algorithm.startswith("served")
+        name = self.algorithm if served else self.algorithm.upper()
         return name if self.epsilon is None else f"{name} ε={self.epsilon:g}"
 
     async def open(self, *, world: World, rounds: int, seed: int) -> Player:
@@ -53,6 +56,12 @@ class Contender:
         if self.algorithm == "served":
             document = served_document(items, dimensions=world.dimensions, epsilon=self.epsilon)
             return await OneRecommender.open(document=document, seed=entropy)
+        if self.algorithm == "served-joined":
+            documents = [
+                served_document(own, dimensions=world.dimensions, epsilon=self.epsilon)
+                for own in world.catalogues
+            ]
+            return await JoinedInstances.open(documents=documents, seed=entropy)
         published = self._published(world, rounds)
         if self.algorithm in ("cap", "p-dap-alone"):
             return await _alone(published, items, world.dimensions, entropy)

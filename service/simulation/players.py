@@ -20,6 +20,7 @@ from service.decisions.feedback import Feedback, give_feedback
 from service.decisions.recommend import Ask, Recommendation, recommend
 from service.decisions.runtime import Runtime
 from service.decisions.tokens import open_decision
+from service.decisions.vendors import VendorGateway
 from service.errors import InvalidArgument
 from service.simulation.environments import Floats
 from service.simulation.noise import SeededNoise
@@ -70,9 +71,16 @@ class Seat:
         self._next_survey: float = _SURVEY_EVERY if surveys else math.inf
 
     @classmethod
-    async def open(cls, *, seed: Sequence[int], learners: LearnerFactory = learner_for) -> "Seat":
+    async def open(
+        cls,
+        *,
+        seed: Sequence[int],
+        learners: LearnerFactory = learner_for,
+        clock: Clock | None = None,
+        vendors: VendorGateway | None = None,
+    ) -> "Seat":
         """Open a runtime whose every draw follows from the seed."""
-        clock = Clock()
+        clock = clock or Clock()
         entropy = np.random.SeedSequence(list(seed))
         # Which cells a survey samples is no secret; it only has to be the same again.
         rng = random.Random(int(entropy.generate_state(1)[0]))  # noqa: S311
@@ -81,6 +89,7 @@ class Seat:
             noise=SeededNoise(entropy),
             clock=clock,
             learner_for=learners,
+            vendors=vendors,
         )
         # As published, nothing looks at aggregates.
         return cls(runtime, clock, surveys=learners is learner_for)
