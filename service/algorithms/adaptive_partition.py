@@ -264,7 +264,7 @@ class AdaptivePartition:
         utilities = means[ranking]
         # Optimism: an arm tried little here may be better than it looks. This is how exploration
         # within the cell is part of the utility, and so protected like everything else.
-        middle = float(utilities.mean())
+        middle = float(np.add.reduce(utilities)) / len(utilities)
         variance = middle * (1.0 - middle)
         tried = counts[ranking] + 1.0
         utilities = utilities + _OPTIMISM * np.sqrt(variance * math.log1p(seen) / tried)
