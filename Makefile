@@ -12,7 +12,7 @@ BY_HAND := env -u MAKELEVEL -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u ARGS -u P
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help run traffic test lint format audit wheel constraints clean environment
+.PHONY: help run traffic test lint format audit wheel pictures constraints clean environment
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -46,6 +46,9 @@ audit: ## check every privacy claim: make audit [ARGS=--quick]
 wheel: environment ## build dist/discreet-*.whl
 	rm -rf build dist
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+pictures: environment ## draw the live page's pictures anew, from a running demo, into docs/img
+	@$(BIN)/python -m tests.browser.picture docs/img
 
 constraints: ## pin today's versions anew (with Python 3.11)
 	.ci/constraints
