@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from service import configuration
@@ -17,15 +18,14 @@ from service.decisions.documents import RecommenderDocument
 from service.decisions.recommend import Ask, recommend
 from service.decisions.runtime import Runtime
 from service.privacy.noise import SystemNoise
-from service.simulation.environments import BumpRewards
-from service.simulation.traffic import DEMO_WORLD
+from service.simulation.environments import BumpRewards, ClusteredContexts
+from service.simulation.traffic import CLUSTERS, DEMO_WORLD, SPREAD
 from service.state.memory import MemoryStore
 from tests.demo_server import DISCREET, Demo, demo_server
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-TASTE = [0.19, 0.13]
 ROUND_SECONDS = 8
 ENOUGH_FEEDBACK = 1_500
 MANY = 200
@@ -67,17 +67,17 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
 
 @dataclass(frozen=True)
 class Tour:
-    """What each block printed, and who liked what they got before the first and after the last."""
+    """What each block printed, and how much people liked what they got before and after."""
 
     outputs: list[str]
-    liked_before: float
-    liked_after: float
+    liking_before: float
+    liking_after: float
 
 
 @pytest.fixture(scope="module")
 def tour(demo: Demo) -> Tour:
     """Type the whole tour into one shell."""
-    liked_before = liked_share(demo)
+    liking_before = liking(demo)
     url = f"http://127.0.0.1:{demo.port}"
     script = ["set -eu", _make(demo)]
     for block in blocks("See it work", "sh"):
@@ -93,7 +93,7 @@ def tour(demo: Demo) -> Tour:
     )
     assert done.returncode == 0, done.stderr
     outputs = done.stdout.split("<end of block>\n")[:-1]
-    return Tour(outputs, liked_before, liked_share(demo))
+    return Tour(outputs, liking_before, liking(demo))
 
 
 def _make(demo: Demo) -> str:
@@ -123,16 +123,19 @@ def _make(demo: Demo) -> str:
     }}"""
 
 
-def liked_share(demo: Demo) -> float:
-    """Return how many of many strangers with that taste get one of the two films they like best."""
+def liking(demo: Demo) -> float:
+    """Return how much strangers from all over the crowd like what they get, by their true means."""
     world = BumpRewards(items=tuple(sorted(films())), dimensions=2, seed=DEMO_WORLD)
-    best = {world.items[place] for place in world.means(TASTE).argsort()[-2:]}
+    crowd = ClusteredContexts(dimensions=2, clusters=CLUSTERS, spread=SPREAD, seed=DEMO_WORLD)
+    tastes = crowd.draw(np.random.default_rng(5), MANY).round(4).tolist()
     requests = [
-        {"recommender": "films", "client": f"many-{time.time_ns()}-{n}", "context": TASTE}
-        for n in range(MANY)
+        {"recommender": "films", "client": f"many-{time.time_ns()}-{n}", "context": taste}
+        for n, taste in enumerate(tastes)
     ]
     results = demo.call("POST", "/recommend/batch", {"requests": requests})["results"]
-    return sum(result["items"][0]["id"] in best for result in results) / MANY
+    films_got = [world.items.index(result["items"][0]["id"]) for result in results]
+    liked = [world.means(taste)[film] for taste, film in zip(tastes, films_got, strict=True)]
+    return float(np.mean(liked))
 
 
 def counts(output: str) -> dict[str, int]:
@@ -154,13 +157,12 @@ def test_strangers_get_films_before_and_after(tour: Tour) -> None:
         assert sum(found.values()) == 30
 
 
-def test_a_minute_of_traffic_teaches_what_a_taste_likes(tour: Tour) -> None:
-    # An untaught demo prefers the first film of the catalogue, which is neither of the two, and
-    # answers any other with 1/(e^2+15) = 0.04: 90 of 200 are out of reach. Taught by 1,200 visits
-    # it answers them with about 0.66 (16 seeds; 0.56 to 0.79 in 100 draws each), of which 90 of
-    # 200 are six deviations short.
-    assert tour.liked_before < 0.45
-    assert tour.liked_after > 0.45
+def test_a_minute_of_traffic_teaches_what_people_like(tour: Tour) -> None:
+    # Untaught, the demo earns 0.18 +- 0.02 of them. The best film for everybody would earn 0.25, so
+    # more than 0.28 has to be personal. Taught by 1,500 visits it earns 0.45 +- 0.05, and never
+    # less than 0.34 in 60 runs; now and then one of the four tastes is not yet understood by then.
+    assert tour.liking_before < 0.28
+    assert tour.liking_after > 0.28
 
 
 def test_a_budget_runs_out_as_printed(tour: Tour) -> None:
