@@ -6,16 +6,23 @@ caller, and raise `InvalidArgument` at the call, not when it is awaited. Charges
 check here: none can be made with an amount below zero or beyond 2**53 - 1.
 """
 
+import math
 from collections.abc import Sequence
 
-from service.errors import InvalidArgument
+from service.errors import InvalidArgument, StateOverflow
 
 MOST_DIGEST = 128
-"""Bytes of a principal, address, claim, marker, event, index or fingerprint."""
+"""Bytes of whatever names something: a principal, an address, a claim, a page, a lease."""
 MOST_FIELDS = 2**20
 """Fields of one vector: 8 MB, beyond which a store would stall everybody else to serve it."""
 MOST_DOCUMENT = 2**24
 """Bytes of a document, an answer or a secret."""
+MOST_BLOB = 2**26
+"""Bytes of a blob, or of what one call writes into a page."""
+MOST_PAGE = 2**28
+"""Bytes of a page."""
+MOST_NAMES = 2**20
+"""Names that one call gives numbers to."""
 MOST_NAME = 256
 """Characters of a document's or secret's name."""
 LONGEST_TTL = 10 * 365 * 86_400
@@ -84,3 +91,79 @@ def increments(value: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
         if type(amount) is not int or amount not in INT64:
             raise InvalidArgument("increments", "amounts must be signed 64-bit integers")
     return value
+
+
+def digests(argument: str, values: Sequence[bytes]) -> Sequence[bytes]:
+    """Return names of which each can name something, and not too many of them."""
+    if len(values) > MOST_NAMES:
+        raise InvalidArgument(argument, f"must be at most {MOST_NAMES} names")
+    for value in values:
+        if type(value) is not bytes or not 1 <= len(value) <= MOST_DIGEST:
+            raise InvalidArgument(argument, f"must each be 1 to {MOST_DIGEST} bytes")
+    return values
+
+
+def blob(argument: str, value: bytes) -> bytes:
+    """Return `value` if it is bytes of a size that travels in one piece; it may be empty."""
+    if type(value) is not bytes or len(value) > MOST_BLOB:
+        raise InvalidArgument(argument, f"must be at most {MOST_BLOB} bytes")
+    return value
+
+
+def expected(value: int | None) -> int | None:
+    """Return the version or length that a caller believes in, if it believes in any."""
+    if value is not None and (type(value) is not int or not 0 <= value < 2**53):
+        raise InvalidArgument("expected", "must be a whole number, at least 0 and below 2**53")
+    return value
+
+
+def span(start: int, end: int | None) -> tuple[int, int]:
+    """Return where to read a page, half open."""
+    if type(start) is not int or not 0 <= start <= MOST_PAGE:
+        raise InvalidArgument("start", f"must be a whole number in [0, {MOST_PAGE}]")
+    if end is not None and (type(end) is not int or not 0 <= end <= MOST_PAGE):
+        raise InvalidArgument("end", f"must be a whole number in [0, {MOST_PAGE}]")
+    return start, MOST_PAGE if end is None else end
+
+
+def writes(value: Sequence[tuple[int, bytes]]) -> Sequence[tuple[int, bytes]]:
+    """Return writes that stay within a page and travel in one piece."""
+    total = 0
+    for offset, content in value:
+        _placed("writes", offset, content)
+        total += len(content)
+    if total > MOST_BLOB:
+        raise InvalidArgument("writes", f"must be at most {MOST_BLOB} bytes in all")
+    return value
+
+
+def guard(value: tuple[int, bytes] | None) -> tuple[int, bytes]:
+    """Return the guard of a write; (0, nothing) if there is none."""
+    if value is None:
+        return 0, b""
+    offset, content = value
+    _placed("guard", offset, content)
+    if not 1 <= len(content) <= MOST_DIGEST:
+        raise InvalidArgument("guard", f"must be 1 to {MOST_DIGEST} bytes")
+    return offset, content
+
+
+def lasting(value: float) -> int:
+    """Return how long a lease lasts, in milliseconds."""
+    if type(value) not in (int, float) or not 0.001 <= value <= LONGEST_TTL:
+        raise InvalidArgument("seconds", f"must lie in [0.001, {LONGEST_TTL}]")
+    return math.ceil(value * 1000)
+
+
+def appended(length: int) -> int:
+    """Return the length that a page gets by appending, or raise `StateOverflow`."""
+    if length > MOST_PAGE:
+        raise StateOverflow(f"a page would become longer than {MOST_PAGE} bytes")
+    return length
+
+
+def _placed(argument: str, offset: int, content: bytes) -> None:
+    if type(offset) is not int or type(content) is not bytes or offset < 0:
+        raise InvalidArgument(argument, "must be pairs of an offset, at least 0, and bytes")
+    if offset + len(content) > MOST_PAGE:
+        raise InvalidArgument(argument, f"must end within {MOST_PAGE} bytes")

@@ -7,6 +7,9 @@ A script may touch the keys of one hash tag only, so that everything runs unchan
     event                 {event}       a caller's event id and its answer
     index                 {index}       which cells exist
     queue                 {queue}       letters to other instances
+    blob, page            {key}         values replaced whole, and values written in place
+    roster                {roster}      numbers of names
+    lease                 {lease}       who does the background work
     documents, epoch,     {config}      small, read whole
     secrets
 
@@ -37,6 +40,10 @@ class Keys:
         self._event = prefix + b":e:{"
         self._index = prefix + b":i:{"
         self._queue = prefix + b":q:{"
+        self._blob = prefix + b":b:{"
+        self._page = prefix + b":p:{"
+        self._roster = prefix + b":r:{"
+        self._lease = prefix + b":h:{"
         self.documents = prefix + b":documents:{config}"
         self.epoch = prefix + b":epoch:{config}"
         self.secrets = prefix + b":secrets:{config}"
@@ -68,6 +75,22 @@ class Keys:
     def queue(self, queue: bytes) -> bytes:
         """Return the key of a hash: letter to content."""
         return self._queue + encoded(queue) + b"}"
+
+    def blob(self, key: bytes) -> bytes:
+        """Return the key of a version and a content."""
+        return self._blob + encoded(key) + b"}"
+
+    def page(self, page: bytes) -> bytes:
+        """Return the key of bytes that are written in place."""
+        return self._page + encoded(page) + b"}"
+
+    def roster(self, roster: bytes) -> bytes:
+        """Return the key of a hash: name to number."""
+        return self._roster + encoded(roster) + b"}"
+
+    def lease(self, lease: bytes) -> bytes:
+        """Return the key of a lease's holder. Expires with the lease."""
+        return self._lease + encoded(lease) + b"}"
 
 
 def encoded(digest: bytes) -> bytes:

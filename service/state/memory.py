@@ -7,8 +7,7 @@ themselves; it is not meant for several threads.
 
 import random
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from typing import Generic, NoReturn, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -16,47 +15,21 @@ from service.errors import StateOverflow, UnknownDecision
 from service.privacy.charges import Charge, Limit
 from service.state import checks
 from service.state.expiring import Expiring
+from service.state.memory_values import MemoryValues
+from service.state.ready import Failed, Ready
 from service.state.stores import Account, Claim, Event, Learned, Registry, Vector
-
-T = TypeVar("T")
-
-
-class Ready(Generic[T]):
-    """An answer that is there already: awaiting it neither suspends nor needs an event loop."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: T) -> None:
-        self._value = value
-
-    def __await__(self) -> Generator[None, None, T]:
-        yield from ()  # a generator is what `await` asks for; this one never suspends
-        return self._value
-
-
-class Failed:
-    """An error that is there already; raised where it is awaited, as a real store would."""
-
-    __slots__ = ("_error",)
-
-    def __init__(self, error: Exception) -> None:
-        self._error = error
-
-    def __await__(self) -> Generator[None, None, NoReturn]:
-        yield from ()
-        raise self._error
-
 
 NOTHING = np.zeros(0, dtype=np.int64)
 NOTHING.setflags(write=False)
 
 
-class MemoryStore:
+class MemoryStore(MemoryValues):
     """Every method of `stores.Store`; `clock` counts seconds and decides what has expired."""
 
     def __init__(
         self, *, clock: Callable[[], float] = time.monotonic, rng: random.Random | None = None
     ) -> None:
+        super().__init__(clock=clock)
         self._ledgers: dict[bytes, Charge] = {}
         self._markers: dict[bytes, Expiring[tuple[bytes, Charge], None]] = {}
         self._cells: dict[bytes, Vector] = {}

@@ -8,22 +8,17 @@ The store belongs to the event loop in which it was opened.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Mapping, Sequence
 
-from service.errors import InvalidArgument, StoreUnavailable
+from service.errors import InvalidArgument
 from service.privacy.charges import Charge, Limit
 from service.state import checks, replies, scripts
-from service.state.cluster import Cluster
 from service.state.codec import pack_amounts
-from service.state.commands import Command, Gathered, Part
 from service.state.keys import DEFAULT_NAMESPACE, Keys
-from service.state.routes import OneLane, Route
+from service.state.redis_values import RedisValues
 from service.state.scripts import packed
 from service.state.stores import Account, Event, Learned, Registry, Vector
-from service.state.urls import Kind, Location, parse
-
-T = TypeVar("T")
+from service.state.urls import parse
 
 BATCH = 500
 """Cells erased at a time: small enough not to stall the store, large enough to get done."""
@@ -41,15 +36,8 @@ def open_store(
     return RedisStore(parse(url), keys=Keys(namespace), timeout=timeout)
 
 
-class RedisStore:
+class RedisStore(RedisValues):
     """Every method of `stores.Store`, on a single server, behind Sentinels, or on a cluster."""
-
-    def __init__(self, location: Location, *, keys: Keys, timeout: float) -> None:
-        self._location = location
-        self._keys = keys
-        self._timeout = timeout
-        self._route: Route | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
 
     def spend(
         self,
@@ -226,69 +214,3 @@ class RedisStore:
     def ping(self) -> Awaitable[None]:
         # An ordinary read of a key that everybody reads: it goes where commands go.
         return self._send(packed(b"EXISTS", self._keys.epoch), self._keys.epoch, replies.nothing)
-
-    async def open(self) -> None:
-        """Connect, load scripts, and refuse a store that would evict ledgers."""
-        if self._route is not None:
-            raise StoreUnavailable("the store is open already")
-        self._loop = asyncio.get_running_loop()
-        topology = Cluster if self._location.kind is Kind.CLUSTER else OneLane
-        route = topology(self._location, self._timeout)
-        try:
-            await route.ready()
-        except BaseException:
-            await route.close()
-            raise
-        self._route = route
-
-    async def close(self) -> None:
-        """Let go of every connection; whatever is outstanding raises `StoreUnavailable`."""
-        route, self._route = self._route, None
-        if route is not None:
-            await route.close()
-
-    def _send(
-        self, payload: bytes, key: bytes, convert: Callable[[Any], T], *, repeatable: bool = True
-    ) -> "asyncio.Future[T]":
-        route, loop = self._opened()
-        future: asyncio.Future[T] = loop.create_future()
-        route.submit(
-            Command(
-                payload,
-                key=key,
-                convert=convert,
-                future=future,
-                repeatable=repeatable,
-                deadline=loop.time() + self._timeout,
-            )
-        )
-        return future
-
-    def _send_all(
-        self, commands: Sequence[tuple[bytes, bytes]], convert: Callable[[Any], T]
-    ) -> "asyncio.Future[list[T]]":
-        """Send repeatable commands, each to the server of its key, for one list of answers."""
-        route, loop = self._opened()
-        future: asyncio.Future[list[T]] = loop.create_future()
-        if not commands:
-            future.set_result([])
-        gathered = Gathered(future, len(commands))
-        deadline = loop.time() + self._timeout
-        for position, (payload, key) in enumerate(commands):
-            route.submit(
-                Part(
-                    payload,
-                    gathered=gathered,
-                    position=position,
-                    key=key,
-                    convert=convert,
-                    repeatable=True,
-                    deadline=deadline,
-                )
-            )
-        return future
-
-    def _opened(self) -> tuple[Route, asyncio.AbstractEventLoop]:
-        if self._route is None or self._loop is None:
-            raise StoreUnavailable("the store is not open")
-        return self._route, self._loop

@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from service.errors import StateOverflow, UnknownDecision
+from service.state import checks
 from service.state.codec import LEDGER_BYTES, unpack_charge, unpack_vector
-from service.state.stores import Account, Claim, Event, Learned, Registry, Vector
+from service.state.stores import Account, Blob, Claim, Event, Learned, Registry, Vector, Written
 
+VERSION_BYTES = 8
 _CLAIMS = {1: Claim.COUNTED, 2: Claim.DUPLICATE, 3: Claim.CONFLICT}
 
 
@@ -82,6 +84,41 @@ def registry(reply: tuple[bytes | None, Sequence[bytes]]) -> Registry:
 def vectors(reply: bytes | None) -> list[Vector]:
     """Read the only vector that was asked for."""
     return [unpack_vector(reply)]
+
+
+def blob(reply: bytes | None) -> Blob | None:
+    """Read a version and a content, if they are there."""
+    if reply is None:
+        return None
+    version = int.from_bytes(reply[:VERSION_BYTES], "big", signed=True)
+    if len(reply) < VERSION_BYTES or version < 1:
+        raise ValueError("a blob without a version")
+    return Blob(version=version, content=reply[VERSION_BYTES:])
+
+
+def version(reply: int) -> int | None:
+    """Read what `save_blob.lua` returns."""
+    if reply < 0:
+        raise ValueError("a blob without a version")
+    return reply or None
+
+
+def written(reply: tuple[int, int, bytes]) -> Written:
+    """Read what `write_page.lua` returns."""
+    done, length, found = reply
+    return Written(done=done == 1, length=length, found=found)
+
+
+def length(reply: int) -> int | None:
+    """Read what `append_page.lua` returns."""
+    if reply == -2:
+        checks.appended(checks.MOST_PAGE + 1)
+    return None if reply < 0 else reply
+
+
+def numbers(reply: Sequence[bytes | None]) -> list[int | None]:
+    """Read numbers of names, None where there is none."""
+    return [None if number is None else int(number) for number in reply]
 
 
 vector = unpack_vector

@@ -37,6 +37,12 @@ PUT_DOCUMENT = Script("put_document")
 REMOVE_DOCUMENT = Script("remove_document")
 REGISTRY = Script("registry")
 SECRET = Script("secret")
+SAVE_BLOB = Script("save_blob")
+WRITE_PAGE = Script("write_page")
+APPEND_PAGE = Script("append_page")
+ENROL = Script("enrol")
+HOLD = Script("hold")
+LET_GO = Script("let_go")
 
 ALL = (
     SPEND,
@@ -48,4 +54,10 @@ ALL = (
     REMOVE_DOCUMENT,
     REGISTRY,
     SECRET,
+    SAVE_BLOB,
+    WRITE_PAGE,
+    APPEND_PAGE,
+    ENROL,
+    HOLD,
+    LET_GO,
 )

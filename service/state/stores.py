@@ -64,8 +64,25 @@ class Registry:
     documents: Mapping[str, bytes]
 
 
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A value that is replaced as a whole; every replacement adds one to its version."""
+
+    version: int
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a write into a page: its length now, and what the guard's place held."""
+
+    done: bool
+    length: int
+    found: bytes
+
+
 class Store(Protocol):
-    """One contract suite (`tests/contracts/test_stores.py`) runs against every implementation."""
+    """One contract suite (`tests/contracts/test_stores*.py`) runs against every implementation."""
 
     # Ledgers, by principal (a keyed digest). Never expire, never shrink.
 
@@ -175,6 +192,90 @@ class Store(Protocol):
 
     def count_letters(self, *, queue: bytes) -> Awaitable[int]:
         """Return how many letters wait."""
+        ...
+
+    # Blobs: whole values, each replaced as a whole.
+
+    def load(self, *, keys: Sequence[bytes]) -> Awaitable[Sequence[Blob | None]]:
+        """Return the blobs of these names, None where there is none."""
+        ...
+
+    def save(
+        self, *, key: bytes, content: bytes, expected: int | None = None
+    ) -> Awaitable[int | None]:
+        """Replace a blob and return its new version; an erased one begins again at 1.
+
+        With `expected`, only if that is its version still (0: there must be none); returns None,
+        changing nothing, when somebody else was faster: load again and retry.
+        """
+        ...
+
+    # Pages: byte strings that grow and are written in place.
+
+    def read_page(self, *, page: bytes, start: int = 0, end: int | None = None) -> Awaitable[bytes]:
+        """Return the bytes in [start, end) as far as the page has them; `end` None is its end."""
+        ...
+
+    def write_page(
+        self,
+        *,
+        page: bytes,
+        writes: Sequence[tuple[int, bytes]],
+        guard: tuple[int, bytes] | None = None,
+    ) -> Awaitable[Written]:
+        """Write each content at its offset, in turn, in one atomic step; gaps are zeros.
+
+        With a `guard`, only if those bytes stand at that offset now; otherwise nothing changes,
+        and `found` tells what stands there (less, or nothing, where the page ends).
+        """
+        ...
+
+    def append_page(
+        self, *, page: bytes, content: bytes, expected: int | None = None
+    ) -> Awaitable[int | None]:
+        """Append and return the new length, or None, changing nothing, if it was not `expected`.
+
+        Raises `StateOverflow`, changing nothing, if the page would exceed `checks.MOST_PAGE`.
+        """
+        ...
+
+    def erase(self, *, keys: Sequence[bytes]) -> Awaitable[None]:
+        """Erase the blobs and the pages of these names. Idempotent."""
+        ...
+
+    # Rosters: consecutive numbers, 0, 1, 2, …, for names, given once and for ever.
+
+    def enrol(self, *, roster: bytes, names: Sequence[bytes]) -> Awaitable[Sequence[int]]:
+        """Return the number of each name, giving the next free one to a name that has none."""
+        ...
+
+    def number_of(
+        self, *, roster: bytes, names: Sequence[bytes]
+    ) -> Awaitable[Sequence[int | None]]:
+        """Return the number of each name, or None."""
+        ...
+
+    def roster_size(self, *, roster: bytes) -> Awaitable[int]:
+        """Return how many names have a number."""
+        ...
+
+    def strike_roster(self, *, roster: bytes) -> Awaitable[None]:
+        """Forget every name; the next to be enrolled is 0 again. Idempotent."""
+        ...
+
+    # Leases: one worker at a time does the background work.
+
+    def hold(self, *, lease: bytes, holder: bytes, seconds: float) -> Awaitable[bool]:
+        """Take or renew a lease for so long; tell whether `holder` has it now.
+
+        A lease saves work that others do already. It does not prove that they have stopped: a
+        holder may be slower than its lease. What must happen once needs `expected`, a guard, a
+        marker or a claim as well.
+        """
+        ...
+
+    def let_go(self, *, lease: bytes, holder: bytes) -> Awaitable[None]:
+        """End the lease if `holder` has it. Idempotent."""
         ...
 
     # Configuration: recommenders and API keys as documents, and secrets. Small, read whole.

@@ -16,6 +16,7 @@ KEYS = Keys()
 def test_what_a_script_touches_shares_a_slot(digest: bytes, claim: bytes) -> None:
     assert key_slot(KEYS.ledger(digest)) == key_slot(KEYS.markers(digest))
     assert key_slot(KEYS.cell(digest)) == key_slot(KEYS.claim(digest, claim))
+    assert key_slot(KEYS.blob(digest)) == key_slot(KEYS.page(digest))
     assert len({key_slot(key) for key in (KEYS.documents, KEYS.epoch, KEYS.secrets)}) == 1
 
 
@@ -31,7 +32,10 @@ def test_different_things_have_different_keys(pairs: list[tuple[bytes, bytes]]) 
     keys = [
         make(digest)
         for digest in digests
-        for make in (KEYS.ledger, KEYS.markers, KEYS.cell, KEYS.event, KEYS.index)
+        for make in (
+            *(KEYS.ledger, KEYS.markers, KEYS.cell, KEYS.event, KEYS.index, KEYS.queue),
+            *(KEYS.blob, KEYS.page, KEYS.roster, KEYS.lease),
+        )
     ]
     keys += [KEYS.claim(address, claim) for address, claim in pairs]
     keys += [KEYS.documents, KEYS.epoch, KEYS.secrets]

@@ -23,6 +23,7 @@ AMOUNT = st.sampled_from([0, 1, 2, 5, 2**52, UNLIMITED - 1, UNLIMITED])
 NAME = st.sampled_from([b"a", b"b}", b"c" * 32])
 INT64 = st.one_of(st.integers(-3, 3), st.sampled_from([2**62, -(2**62), 2**63 - 1, -(2**63)]))
 INCREMENTS = st.lists(st.tuples(st.integers(0, 4), INT64), max_size=4)
+OFFSET = st.sampled_from([0, 1, 2, 3, 5, 9, 200])
 DOCUMENT = st.sampled_from([b"one", b"two", b"\x00\xff"])
 
 Operation = tuple[str, dict[str, Any]]
@@ -64,6 +65,23 @@ OPERATIONS = st.one_of(
     calls("letters", queue=NAME, most=st.just(10)),
     calls("discard_letter", queue=NAME, letter=NAME),
     calls("count_letters", queue=NAME),
+    calls("load", keys=st.lists(NAME, max_size=3)),
+    calls("save", key=NAME, content=DOCUMENT, expected=st.none() | st.integers(0, 3)),
+    calls("read_page", page=NAME, start=OFFSET, end=st.none() | OFFSET),
+    calls(
+        "write_page",
+        page=NAME,
+        writes=st.lists(st.tuples(OFFSET, st.binary(max_size=4)), max_size=5),
+        guard=st.none() | st.tuples(OFFSET, st.sampled_from([b"\x00", b"o", b"ne"])),
+    ),
+    calls("append_page", page=NAME, content=DOCUMENT, expected=st.none() | OFFSET),
+    calls("erase", keys=st.lists(NAME, max_size=2)),
+    calls("enrol", roster=NAME, names=st.lists(NAME, max_size=4)),
+    calls("number_of", roster=NAME, names=st.lists(NAME, max_size=4)),
+    calls("roster_size", roster=NAME),
+    calls("strike_roster", roster=NAME),
+    calls("hold", lease=NAME, holder=NAME, seconds=st.just(3600)),
+    calls("let_go", lease=NAME, holder=NAME),
     calls("epoch"),
     calls("registry"),
     calls(

@@ -1,0 +1,111 @@
+"""A store's connection: opened and closed once, and commands sent over it between.
+
+The connection belongs to the event loop in which it was opened.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from typing import Any, TypeVar
+
+from service.errors import StoreUnavailable
+from service.state import replies
+from service.state.cluster import Cluster
+from service.state.commands import Command, Gathered, Part
+from service.state.keys import Keys
+from service.state.routes import OneLane, Route
+from service.state.urls import Kind, Location
+
+T = TypeVar("T")
+
+
+class Discarded:
+    """The answers of several commands, awaited for their errors only."""
+
+    __slots__ = ("_answers",)
+
+    def __init__(self, answers: "asyncio.Future[list[None]]") -> None:
+        self._answers = answers
+
+    def __await__(self) -> Generator[Any, None, None]:
+        yield from self._answers
+
+
+class Connection:
+    """To a single server, to the leader behind Sentinels, or to a cluster, as `location` says."""
+
+    def __init__(self, location: Location, *, keys: Keys, timeout: float) -> None:
+        self._location = location
+        self._keys = keys
+        self._timeout = timeout
+        self._route: Route | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def open(self) -> None:
+        """Connect, load scripts, and refuse a store that would evict ledgers."""
+        if self._route is not None:
+            raise StoreUnavailable("the store is open already")
+        self._loop = asyncio.get_running_loop()
+        topology = Cluster if self._location.kind is Kind.CLUSTER else OneLane
+        route = topology(self._location, self._timeout)
+        try:
+            await route.ready()
+        except BaseException:
+            await route.close()
+            raise
+        self._route = route
+
+    async def close(self) -> None:
+        """Let go of every connection; whatever is outstanding raises `StoreUnavailable`."""
+        route, self._route = self._route, None
+        if route is not None:
+            await route.close()
+
+    def _send(
+        self, payload: bytes, key: bytes, convert: Callable[[Any], T], *, repeatable: bool = True
+    ) -> "asyncio.Future[T]":
+        route, loop = self._opened()
+        future: asyncio.Future[T] = loop.create_future()
+        route.submit(
+            Command(
+                payload,
+                key=key,
+                convert=convert,
+                future=future,
+                repeatable=repeatable,
+                deadline=loop.time() + self._timeout,
+            )
+        )
+        return future
+
+    def _send_all(
+        self, commands: Sequence[tuple[bytes, bytes]], convert: Callable[[Any], T]
+    ) -> "asyncio.Future[list[T]]":
+        """Send repeatable commands, each to the server of its key, for one list of answers."""
+        route, loop = self._opened()
+        future: asyncio.Future[list[T]] = loop.create_future()
+        if not commands:
+            future.set_result([])
+        gathered = Gathered(future, len(commands))
+        deadline = loop.time() + self._timeout
+        for position, (payload, key) in enumerate(commands):
+            route.submit(
+                Part(
+                    payload,
+                    gathered=gathered,
+                    position=position,
+                    key=key,
+                    convert=convert,
+                    repeatable=True,
+                    deadline=deadline,
+                )
+            )
+        return future
+
+    def _send_together(self, commands: Sequence[tuple[bytes, bytes]]) -> Awaitable[None]:
+        """Send repeatable commands whose answers say nothing; wait for all."""
+        return Discarded(self._send_all(commands, replies.nothing))
+
+    def _opened(self) -> tuple[Route, asyncio.AbstractEventLoop]:
+        if self._route is None or self._loop is None:
+            raise StoreUnavailable("the store is not open")
+        return self._route, self._loop
