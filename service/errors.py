@@ -19,6 +19,7 @@ DiscreetError
 ├── RewardConflict           feedback that contradicts feedback already counted (409)
 ├── EventReused              an event id that already names another request (409)
 ├── VendorUnavailable        another vendor was slow, dead, lying or unwilling; never shown
+├── PeerUnavailable          another instance was slow, dead, closed or unwilling; never shown
 ├── NotAuthenticated         no key, or an unknown one (401)
 └── NotAllowed               the key lacks the scope (403)
 
@@ -114,6 +115,17 @@ class VendorUnavailable(DiscreetError):
     """Another vendor gave no answer that can be used; ours comes from the own catalogue.
 
     `reason` is one word for metrics: closed, busy, dead, slow, refused, malformed, implausible.
+    """
+
+    def __init__(self, message: str, reason: str = "dead") -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class PeerUnavailable(DiscreetError):
+    """Another instance gave no answer that can be used; what waits for it is tried again later.
+
+    `reason` is one word for metrics: closed, busy, dead, slow, refused, malformed.
     """
 
     def __init__(self, message: str, reason: str = "dead") -> None:
