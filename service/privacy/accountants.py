@@ -15,7 +15,7 @@ Vadhan, Vyrros, Xu and Zhang, CCS 2023). So the ledger only adds and compares.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, Literal, Protocol
 
@@ -31,7 +31,7 @@ from service.privacy.charges import (
     round_up,
 )
 from service.privacy.conversions import check_delta, check_epsilon, zcdp_epsilon, zcdp_rho
-from service.privacy.events import PrivacyEvent
+from service.privacy.events import ApproximateRelease, Composed, PrivacyEvent, Repeated
 from service.privacy.pricing import Cost, cost_of, float_above
 
 
@@ -139,11 +139,14 @@ class _Pricing:
             check_delta(self.release_delta, name="release_delta")
 
     def price(self, event: PrivacyEvent) -> Price:
-        cost = cost_of(event, self.release_delta)
+        cost = self._cost(event)
         return Price(float_above(cost.epsilon), float_above(cost.delta), float_above(cost.rho))
 
     def charge(self, event: PrivacyEvent) -> Charge:
-        return _rounded(cost_of(event, self.release_delta))
+        return _rounded(self._cost(event))
+
+    def _cost(self, event: PrivacyEvent) -> Cost:
+        return cost_of(event, self.release_delta)
 
 
 @lru_cache(maxsize=4096)
@@ -178,9 +181,29 @@ def _booked(total: Charge) -> _Spent:
 
 @dataclass(frozen=True, slots=True)
 class ZCDPAccountant(_Pricing):
-    """Rhos add up; the promise (epsilon, delta) is turned into one limit on their sum."""
+    """Rhos add up; the promise (epsilon, delta) is turned into one limit on their sum.
 
+    `reserved_delta` is the part of the promised delta that is kept for releases which have a delta
+    of their own (`ApproximateRelease`): their deltas may sum to no more than that, and the rhos
+    are converted at the rest. Why that holds: let B be the event, of probability at most the sum of
+    the deltas, that some release's bound fails. Outside B the moments of the summed losses are
+    bounded as for rho-zCDP, and the conversion needs nothing else, so P(S) <= P(B) + P(S, not B)
+    <= reserved + exp(epsilon) Q(S) + rest. Without a reserve their price is infinite.
+    """
+
+    reserved_delta: float = 0.0
     name: ClassVar[Literal["basic", "zcdp"]] = "zcdp"
+
+    def __post_init__(self) -> None:
+        # Named because `super()` needs the class that slots replace.
+        _Pricing.__post_init__(self)
+        check_delta(self.reserved_delta, zero_allowed=True, name="reserved_delta")
+
+    def _cost(self, event: PrivacyEvent) -> Cost:
+        cost = _Pricing._cost(self, event)
+        if self.reserved_delta == 0 and _has_own_delta(event):
+            return replace(cost, rho=math.inf)
+        return cost
 
     def limit(self, budget: Budget) -> Limit:
         _check_promise(budget)
@@ -190,8 +213,20 @@ class ZCDPAccountant(_Pricing):
                 "must be greater than 0 with zcdp accounting, which cannot promise pure privacy; "
                 "give a delta such as 1e-6 or use basic accounting",
             )
-        rho = zcdp_rho(epsilon=budget.epsilon, delta=budget.delta)
-        return Limit(nano_rho=min(round_down(rho, NANO), UNLIMITED - 1))
+        rho = zcdp_rho(epsilon=budget.epsilon, delta=self._converted_at(budget))
+        nano_rho = min(round_down(rho, NANO), UNLIMITED - 1)
+        if self.reserved_delta == 0:
+            return Limit(nano_rho=nano_rho)
+        return Limit(nano_rho=nano_rho, pico_delta=round_down(self.reserved_delta, PICO))
+
+    def _converted_at(self, budget: Budget) -> float:
+        """Return the delta that is left for the conversion of rho, rounded down."""
+        if self.reserved_delta == 0:
+            return budget.delta
+        rest = decimal(budget.delta) - decimal(self.reserved_delta)
+        if rest <= 0:
+            raise InvalidArgument("budget.delta", "must be above what is reserved of it")
+        return math.nextafter(float(rest), 0.0)
 
     def spent(self, total: Charge, budget: Budget) -> Budget:
         return self._spent(total, budget).shown()
@@ -210,17 +245,27 @@ class ZCDPAccountant(_Pricing):
         converted = UNLIMITED
         if total.nano_rho < UNLIMITED:
             rho = total.nano_rho / NANO * (1 + 2.0**-51)
-            epsilon = zcdp_epsilon(rho=rho, delta=budget.delta)
+            epsilon = zcdp_epsilon(rho=rho, delta=self._converted_at(budget))
             converted = min(math.ceil(epsilon * NANO * (1 + 2.0**-51)), UNLIMITED)
         if booked.nano_epsilon <= converted and booked.delta <= budget.delta:
             return booked
         return _Spent(converted, budget.delta)
 
 
-def accountant(name: str, *, release_delta: float | None = None) -> Accountant:
+def _has_own_delta(event: PrivacyEvent) -> bool:
+    if isinstance(event, Repeated):
+        return _has_own_delta(event.event)
+    if isinstance(event, Composed):
+        return any(map(_has_own_delta, event.events))
+    return isinstance(event, ApproximateRelease)
+
+
+def accountant(
+    name: str, *, release_delta: float | None = None, reserved_delta: float = 0.0
+) -> Accountant:
     """Return the accountant that a configuration's `accounting` names."""
     if name == BasicAccountant.name:
         return BasicAccountant(release_delta)
     if name == ZCDPAccountant.name:
-        return ZCDPAccountant(release_delta)
+        return ZCDPAccountant(release_delta, reserved_delta)
     raise InvalidArgument("accounting", "must be 'basic' or 'zcdp'")

@@ -116,6 +116,26 @@ class TruncatedChoice(PrivacyEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class ApproximateRelease(PrivacyEvent):
+    """Releases that keep a proved bound unless an event of probability `delta` happens.
+
+    Outside that event their privacy losses sum to at most `epsilon`, and their moments are those
+    of `rho`-zCDP. Named so that a reader finds the proof.
+    """
+
+    epsilon: float
+    rho: float
+    delta: float
+    name: str
+
+    def __post_init__(self) -> None:
+        _positive("epsilon", self.epsilon)
+        _positive("rho", self.rho)
+        if not 0 < self.delta < 1:
+            raise InvalidArgument("delta", "must lie in (0, 1)")
+
+
+@dataclass(frozen=True, slots=True)
 class LaplaceRelease(PrivacyEvent):
     """Discrete Laplace noise of `scale` on a value of L1 sensitivity `sensitivity`, same units."""
 

@@ -9,6 +9,7 @@
 | `PureRelease`         | epsilon             | epsilon**2 / 2             | 2   |
 | `LaplaceRelease`      | sensitivity / scale | epsilon**2 / 2             | 2   |
 | `GaussianRelease`     | at `release_delta`  | (sensitivity/scale)**2 / 2 | 3   |
+| `ApproximateRelease`  | epsilon, and delta  | rho, and delta             | 4   |
 | `ExactRelease`        | infinite            | infinite                   |     |
 | `Repeated`, `Composed`| sums                | sums                       |     |
 
@@ -22,6 +23,9 @@
    column, and its basic epsilon is the zCDP conversion at that delta, which holds on any lattice.
    (The slightly smaller epsilon of Balle and Wang's curve holds for continuous noise; an event
    does not say how fine its lattice is.)
+4. By its own proof. Its delta is the probability of an event outside which the bound holds; such
+   events add up over releases, whichever rule adds up the rest. A zCDP ledger has to keep a part
+   of its delta for them (`accountants.ZCDPAccountant.reserved_delta`).
 
 Amounts are rationals, so that adding many of them loses nothing; rounding happens once, upwards,
 when they become the ledger's integers.
@@ -86,6 +90,10 @@ def _price_gaussian(event: events.GaussianRelease, release_delta: float | None) 
     return Cost(_exactly(epsilon), decimal(release_delta), rho)
 
 
+def _price_approximate(event: events.ApproximateRelease, _: float | None) -> Cost:
+    return Cost(decimal(event.epsilon), decimal(event.delta), decimal(event.rho))
+
+
 def _price_repeated(event: events.Repeated, release_delta: float | None) -> Cost:
     once = cost_of(event.event, release_delta)
     return Cost(once.epsilon * event.times, once.delta * event.times, once.rho * event.times)
@@ -107,6 +115,7 @@ _PRICES: dict[type[events.PrivacyEvent], Callable[[Any, float | None], Cost]] = 
     events.PermuteAndFlip: _price_pure,
     events.PureRelease: _price_pure,
     events.TruncatedChoice: _price_pure,
+    events.ApproximateRelease: _price_approximate,
     events.LaplaceRelease: _price_laplace,
     events.GaussianRelease: _price_gaussian,
     events.Repeated: _price_repeated,

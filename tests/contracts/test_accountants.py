@@ -27,6 +27,7 @@ SAMPLES: dict[type[PrivacyEvent], list[PrivacyEvent]] = {
     events.PermuteAndFlip: [events.PermuteAndFlip(0.7)],
     events.PureRelease: [events.PureRelease(0.7, "proof")],
     events.TruncatedChoice: [events.TruncatedChoice(2, 8.0, 0.1, 1000)],
+    events.ApproximateRelease: [events.ApproximateRelease(0.7, 0.1, 1e-9, "proof")],
     events.LaplaceRelease: [events.LaplaceRelease(7.0, 3.0), events.LaplaceRelease(1e-300, 1e300)],
     events.GaussianRelease: [events.GaussianRelease(7.0, 3.0), events.GaussianRelease(1e9, 1e-9)],
     events.Repeated: [events.Repeated(events.ExponentialChoice(0.1), 12)],

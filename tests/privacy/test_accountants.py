@@ -156,3 +156,42 @@ def test_names() -> None:
     with pytest.raises(InvalidArgument) as caught:
         accountant("basic", release_delta=0.0)
     assert caught.value.argument == "release_delta"
+
+
+RUN = events.ApproximateRelease(0.5, 1e-3, 1e-8, "a run")
+
+
+def test_a_release_with_a_delta_of_its_own_costs_both_under_basic_composition() -> None:
+    assert BasicAccountant().charge(RUN) == Charge(500_000_000, 1_000_000, 10_000)
+    # Ten by epsilon; by delta, 1e-8 each, no more than three.
+    assert admitted("basic", RUN, Budget(5.0, 1e-6))[0] == 10
+    assert admitted("basic", RUN, Budget(5.0, 3.5e-8))[0] == 3
+
+
+def test_zcdp_keeps_a_part_of_its_delta_for_releases_that_have_their_own() -> None:
+    plain, reserving = ZCDPAccountant(), accountant("zcdp", reserved_delta=5e-7)
+    assert plain.charge(RUN).nano_rho == UNLIMITED
+    assert plain.charge(events.Repeated(events.Composed((RUN,)), 2)).nano_rho == UNLIMITED
+    assert reserving.charge(RUN) == BasicAccountant().charge(RUN)
+    budget = Budget(2.0, 1e-6)
+    limit = reserving.limit(budget)
+    assert limit.pico_delta == 500_000
+    # What is left for the conversion is the other half, a little less to be safe.
+    whole = ZCDPAccountant().limit(Budget(2.0, 5e-7)).nano_rho
+    assert whole - 2 <= limit.nano_rho <= whole
+    # Fifty by delta, though rho alone would admit more than eighty.
+    total, count = Charge(), 0
+    while limit.admits(total + reserving.charge(RUN)):
+        total, count = total + reserving.charge(RUN), count + 1
+    assert count == 50 < limit.nano_rho // 1_000_000
+    shown = reserving.spent(total, budget)
+    assert zcdp_epsilon(rho=0.05, delta=5e-7) <= shown.epsilon < 2.0
+
+
+def test_a_reserve_leaves_something_to_promise_with() -> None:
+    with pytest.raises(InvalidArgument) as refusal:
+        accountant("zcdp", reserved_delta=1e-6).limit(Budget(1.0, 1e-6))
+    assert refusal.value.argument == "budget.delta"
+    with pytest.raises(InvalidArgument) as refusal:
+        accountant("zcdp", reserved_delta=1.0)
+    assert refusal.value.argument == "reserved_delta"

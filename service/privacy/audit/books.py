@@ -63,6 +63,8 @@ def priced_events() -> Iterator[tuple[PrivacyEvent, Fraction, Fraction]]:
     votes = events.TruncatedChoice(3, 14.0, 0.05, 18)
     loss = Fraction(votes.epsilon)
     yield votes, loss, loss**2 / 2
+    run = events.ApproximateRelease(0.7, 0.1, 1e-9, "audit")
+    yield run, Fraction("0.7"), Fraction("0.1")
 
 
 def examine_prices(charge: Callable[[PrivacyEvent], Charge]) -> Finding:
