@@ -11,12 +11,14 @@ from fastapi.openapi.utils import get_openapi
 
 from service import __version__, logs
 from service.api import clients, direct, operations, page, peers, recommenders, reference
+from service.api.family_routes import FAMILY_ROUTERS
 from service.api.gateway import Gateway
 from service.api.routing import BEARER, Live
 from service.api.schemas import ProblemDocument
 from service.decisions.runtime import Runtime
 from service.errors import StoreUnavailable
 from service.metrics import Metrics
+from service.peers.exchange import Exchange
 from service.peers.vendors import HttpVendors
 from service.privacy.noise import NoiseSource, SystemNoise
 from service.settings import Settings
@@ -67,6 +69,7 @@ def create_app(
             timeout=settings.vendor_timeout_seconds,
             changed=metrics.circuit,
         )
+        exchange = Exchange(keys=settings.peer_keys, changed=metrics.circuit)
         runtime = await Runtime.open(
             store=watched(opening(settings), metrics),
             noise=noise or SystemNoise(),
@@ -74,6 +77,7 @@ def create_app(
             token_keys=settings.token_keys,
             api_keys=settings.api_keys,
             vendors=vendors,
+            peers=exchange,
         )
         pulse = asyncio.create_task(_feel_pulse(runtime, metrics), name="store pulse")
         try:
@@ -84,6 +88,7 @@ def create_app(
                 await pulse
             await runtime.close()
             await vendors.close()
+            await exchange.close()
             metrics.flush()
 
     app = Gateway(
@@ -94,7 +99,13 @@ def create_app(
         generate_unique_id_function=lambda route: route.name,
     )
     direct.declare(app)
-    for router in (recommenders.router, clients.router, peers.router, operations.router):
+    for router in (
+        recommenders.router,
+        clients.router,
+        *FAMILY_ROUTERS,
+        peers.router,
+        operations.router,
+    ):
         app.include_router(router)
     page.mount(app)
     reference.mount(app)

@@ -22,6 +22,7 @@ import yaml
 from pydantic import ValidationError
 
 from service.decisions.documents import NAME_PATTERN, RecommenderDocument
+from service.decisions.every_document import read_document
 from service.errors import InvalidArgument
 from service.validation import explained, problems_with
 
@@ -122,7 +123,7 @@ def _recommender(path: Path, name: str, entry: Any) -> RecommenderDocument:
             raise _wrong(path, f"{where}.items_file", "give either this or items, not both")
         fields["items"] = _items(path, f"{where}.items_file", items_file)
     try:
-        return RecommenderDocument.model_validate(fields)
+        return read_document(fields)
     except ValidationError as error:
         first = explained(problems_with(error))[0]
         field_name = "" if first["field"] == "body" else f".{first['field']}"

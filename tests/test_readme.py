@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from service import configuration
-from service.decisions.documents import RecommenderDocument
+from service.decisions.partition.document import AdaptivePartitionDocument
 from service.decisions.recommend import Ask, recommend
 from service.decisions.runtime import Runtime
 from service.privacy.noise import SystemNoise
@@ -185,12 +185,12 @@ def test_the_recommender_of_the_readme_is_accepted(tmp_path: Path) -> None:
     assert (zcdp, basic) == tuple(map(int, promised.groups()))
 
 
-async def _affords(document: RecommenderDocument, accounting: str) -> int:
+async def _affords(document: AdaptivePartitionDocument, accounting: str) -> int:
     """Return how many personalised answers one client gets."""
     changed = document.model_dump()
     changed["privacy"]["accounting"] = accounting
     runtime = await Runtime.open_for_simulation(store=MemoryStore(), noise=SystemNoise())
-    await runtime.registry.put("films", RecommenderDocument.model_validate(changed))
+    await runtime.registry.put("films", AdaptivePartitionDocument.model_validate(changed))
     ask = Ask(recommender="films", client="ada", context=[0.1, 0.2])
     answers = 0
     while (await recommend(runtime, ask)).personalised:

@@ -36,4 +36,4 @@ async def show_budget(
 async def erase(request: Request, client: Client) -> Any:
     """Erase what is stored about a client. The ledger stays, under a keyed digest."""
     erased = await erase_client(live(request)["runtime"], client=client)
-    return {"events": erased.events}
+    return {"events": erased.events, "records": erased.records}

@@ -13,6 +13,8 @@ from service.api import schemas
 from service.api.bodies import Reader, parse
 from service.api.problems import problem_of
 from service.api.routing import Answering, DirectRoute, described
+from service.decisions.asking import Candidate, Sparse, Vector
+from service.decisions.documents import SparseFeatures
 from service.decisions.feedback import Feedback, Receipt, feedback_batch, give_feedback
 from service.decisions.recommend import (
     Ask,
@@ -68,9 +70,24 @@ def _ask(request: schemas.RecommendRequest) -> Ask:
         context=request.context,
         limit=request.limit,
         exclude=request.exclude,
-        candidates=request.candidates,
+        candidates=None
+        if request.candidates is None
+        else [_candidate(one) for one in request.candidates],
         event_id=request.event_id,
+        features=None if request.features is None else _vector(request.features),
+        category=request.category,
+        round=request.round,
     )
+
+
+def _candidate(one: str | schemas.CandidateRequest) -> str | Candidate:
+    return one if isinstance(one, str) else Candidate(id=one.id, features=_vector(one.features))
+
+
+def _vector(features: SparseFeatures | list[float]) -> Vector:
+    if isinstance(features, SparseFeatures):
+        return Sparse(indices=features.indices, values=features.values)
+    return tuple(features)
 
 
 def _feedback(request: schemas.FeedbackRequest) -> Feedback:
@@ -109,7 +126,7 @@ def _privacy(report: PrivacyReport) -> dict[str, Any]:
 
 
 def _shown(answer: Recommendation) -> dict[str, Any]:
-    return {
+    shown: dict[str, Any] = {
         "recommendation_id": answer.recommendation_id,
         "items": [{"id": item} for item in answer.items]
         if answer.vendor is None
@@ -118,6 +135,9 @@ def _shown(answer: Recommendation) -> dict[str, Any]:
         "privacy": _privacy(answer.privacy),
         "expires_at": moment(answer.expires_at),
     }
+    if answer.round is not None:
+        shown["round"] = answer.round
+    return shown
 
 
 def _received(receipt: Receipt) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from service.api import schemas
 from service.api.direct import moment
 from service.api.routing import ScopedRoute, described, live
 from service.api.security import bearer
-from service.decisions.forwards import answer_forward, hear_feedback, open_handle
+from service.decisions.partition.forwards import answer_forward, hear_feedback, open_handle
 from service.errors import NotAllowed
 
 router = APIRouter(route_class=ScopedRoute, tags=["vendors"])

@@ -55,6 +55,7 @@ KINDS: Mapping[type[errors.DiscreetError], Kind] = {
     errors.RewardConflict: Kind("reward-conflict", 409, "Another reward was counted already"),
     errors.EventReused: Kind("event-reused", 409, "That event id names another request"),
     errors.VendorUnavailable: INTERNAL,
+    errors.PeerUnavailable: INTERNAL,
     errors.NotAuthenticated: Kind("not-authenticated", 401, "An API key is needed"),
     errors.NotAllowed: Kind("not-allowed", 403, "The API key lacks a scope"),
 }

@@ -6,7 +6,8 @@ from fastapi import APIRouter, Path, Request, Response
 
 from service.api import schemas
 from service.api.routing import ScopedRoute, described, live
-from service.decisions.documents import NAME_PATTERN, ItemDocument, RecommenderDocument
+from service.decisions.documents import NAME_PATTERN, ItemDocument
+from service.decisions.every_document import EveryDocument
 from service.decisions.registry import RecommenderRegistry
 
 router = APIRouter(route_class=ScopedRoute, tags=["recommenders"])
@@ -26,11 +27,12 @@ async def list_recommenders(request: Request) -> Any:
 
 @router.put(
     "/recommenders/{name}",
-    response_model=RecommenderDocument,
-    **described("admin", 400, 413, 422, created=RecommenderDocument),
+    response_model=EveryDocument,
+    response_model_exclude_none=True,
+    **described("admin", 400, 413, 422, created=EveryDocument),
 )
 async def put_recommender(
-    request: Request, response: Response, name: NewName, document: RecommenderDocument
+    request: Request, response: Response, name: NewName, document: EveryDocument
 ) -> Any:
     """Create a recommender (201) or change it (200); what was learned stays.
 
@@ -42,7 +44,10 @@ async def put_recommender(
 
 
 @router.get(
-    "/recommenders/{name}", response_model=RecommenderDocument, **described("admin", 404, 422)
+    "/recommenders/{name}",
+    response_model=EveryDocument,
+    response_model_exclude_none=True,
+    **described("admin", 404, 422),
 )
 async def show_recommender(request: Request, name: str) -> Any:
     """Show a recommender's document."""
@@ -57,7 +62,10 @@ async def remove_recommender(request: Request, name: str) -> None:
 
 
 @router.get(
-    "/recommenders/{name}/items", response_model=schemas.ItemsAnswer, **described("admin", 404, 422)
+    "/recommenders/{name}/items",
+    response_model=schemas.ItemsAnswer,
+    response_model_exclude_none=True,
+    **described("admin", 404, 422),
 )
 async def list_items(request: Request, name: str) -> Any:
     """List a recommender's items, hidden ones too."""
@@ -67,6 +75,7 @@ async def list_items(request: Request, name: str) -> Any:
 @router.post(
     "/recommenders/{name}/items",
     response_model=schemas.ItemsAnswer,
+    response_model_exclude_none=True,
     **described("admin", 400, 404, 413, 422),
 )
 async def add_items(request: Request, name: str, body: schemas.ItemsRequest) -> Any:
@@ -78,7 +87,7 @@ async def add_items(request: Request, name: str, body: schemas.ItemsRequest) -> 
 
 @router.patch(
     "/recommenders/{name}/items/{item:path}",
-    response_model=schemas.Item,
+    response_model=schemas.ItemChanged,
     **described("admin", 400, 404, 413, 422),
 )
 async def change_item(request: Request, name: str, item: str, body: schemas.ItemChange) -> Any:

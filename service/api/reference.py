@@ -112,7 +112,7 @@ def _fields(
     if found.get("type") == "array":
         yield from _fields(found["items"], schemas, f"{prefix}[]", depth, answer=answer)
         return
-    for choice in found.get("anyOf", ()):
+    for choice in (*found.get("anyOf", ()), *found.get("oneOf", ())):
         yield from _fields(choice, schemas, prefix, depth, answer=answer)
     required = () if answer else found.get("required", ())
     for name, value in found.get("properties", {}).items():
@@ -137,8 +137,9 @@ def _row(name: str, schema: Schema, required: bool, note: str, schemas: Schema) 
 def _type(schema: Schema, schemas: Schema) -> str:
     """Say in words what a value may be."""
     found = _resolved(schema, schemas)
-    if "anyOf" in found:
-        return " or ".join(dict.fromkeys(_type(each, schemas) for each in found["anyOf"]))
+    choices = found.get("anyOf") or found.get("oneOf")
+    if choices:
+        return " or ".join(dict.fromkeys(_type(each, schemas) for each in choices))
     if "const" in found:
         return str(found["const"]).lower()
     if "enum" in found:

@@ -7,9 +7,15 @@ written without them, and tests hold the two together.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from service.decisions.documents import MOST_DIMENSIONS, MOST_ITEMS, Identifier, ItemDocument
+from service.decisions.documents import (
+    MOST_DIMENSIONS,
+    MOST_ITEMS,
+    Features,
+    Identifier,
+    ItemDocument,
+)
 
 MOST_LIMIT = 100
 MOST_BATCH = 1_000
@@ -28,18 +34,58 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class CandidateRequest(Body):
+    """Something that may be recommended though no catalogue need hold it."""
+
+    id: Identifier
+    features: Features
+
+
+def _kind(value: Any) -> str:
+    return "(id)" if isinstance(value, str) else "(object)"
+
+
+Candidates = Annotated[
+    list[
+        Annotated[
+            Annotated[Identifier, Tag("(id)")] | Annotated[CandidateRequest, Tag("(object)")],
+            Discriminator(_kind),
+        ]
+    ],
+    Field(max_length=MOST_ITEMS, fail_fast=True),
+]
+
+
 class RecommendRequest(Body):
-    """A question: what should this client see?"""
+    """A question: what should this client see?
+
+    Which of the optional fields mean something depends on the recommender's algorithm; one that
+    means nothing is refused.
+    """
 
     recommender: Identifier
     client: Identifier = Field(description="Whose budget pays. Kept only as a keyed digest.")
-    context: Context = Field(description="Numbers in [0, 1]; as many as the recommender declares.")
+    context: Context = Field(
+        default_factory=list,
+        description="Numbers in [0, 1]; as many as the recommender declares (p-dap).",
+    )
     limit: int = Field(default=1, strict=True, ge=1, le=MOST_LIMIT)
     exclude: Identifiers = Field(
         default_factory=list, description="Items that must not be recommended."
     )
-    candidates: Identifiers | None = Field(
-        default=None, description="If given, only these items may be recommended."
+    candidates: Candidates | None = Field(
+        default=None,
+        description="If given, only these items may be recommended: ids, or objects with features "
+        "of their own (fclub, mirror-descent).",
+    )
+    features: Features | None = Field(
+        default=None, description="What is known about the client (mirror-descent)."
+    )
+    category: Identifier | None = Field(
+        default=None, description="Only items of this category (collaborative)."
+    )
+    round: Identifier | None = Field(
+        default=None, description="Which round; without it, the client's next open one (p-rec)."
     )
     event_id: Identifier | None = Field(
         default=None,
@@ -114,6 +160,7 @@ class RecommendAnswer(BaseModel):
         description="False when the answer did not depend on the client at all, and was free."
     )
     privacy: Privacy
+    round: str | None = Field(default=None, description="Whose object it is (p-rec).")
     expires_at: str = Field(
         description="Feedback is accepted until then.", examples=["2026-11-16T03:00:00Z"]
     )
@@ -186,11 +233,22 @@ class BudgetAnswer(BaseModel):
 class ErasedAnswer(BaseModel):
     """What was erased about a client. Ledgers stay, under a keyed digest."""
 
-    events: int
+    events: int = Field(description="Answers that were kept for retries.")
+    records: int = Field(description="Profiles, histories and the like.")
 
 
 class Item(BaseModel):
-    """An item of a recommender."""
+    """An item of a recommender; optional fields are there if it has them."""
+
+    id: str
+    hidden: bool
+    title: str | None = None
+    categories: list[str] | None = None
+    features: Features | None = None
+
+
+class ItemChanged(BaseModel):
+    """How an item stands now."""
 
     id: str
     hidden: bool

@@ -13,7 +13,7 @@ from rich.table import Table
 from service import configuration
 from service.commands.progress import shown
 from service.commands.reproduce import make_folder
-from service.decisions.documents import RecommenderDocument
+from service.decisions.partition.document import AdaptivePartitionDocument
 from service.errors import InvalidArgument
 from service.simulation.choosing import Try, summarised, world_for
 from service.simulation.logged import read_log
@@ -88,10 +88,15 @@ def _epsilons(text: str) -> list[float]:
     return epsilons
 
 
-def _recommenders(args: argparse.Namespace) -> Mapping[str, RecommenderDocument]:
-    found = configuration.read(args.config).recommenders
+def _recommenders(args: argparse.Namespace) -> Mapping[str, AdaptivePartitionDocument]:
+    described = configuration.read(args.config).recommenders
+    found = {
+        name: document
+        for name, document in described.items()
+        if isinstance(document, AdaptivePartitionDocument)
+    }
     if not found:
-        raise InvalidArgument("--config", f"{args.config} describes no recommender")
+        raise InvalidArgument("--config", f"{args.config} describes no recommender by p-dap")
     if args.recommender is None:
         if args.data is not None and len(found) > 1:
             names = ", ".join(sorted(found))
@@ -106,7 +111,10 @@ def _recommenders(args: argparse.Namespace) -> Mapping[str, RecommenderDocument]
 
 
 def _curve(
-    args: argparse.Namespace, name: str, document: RecommenderDocument, epsilons: Sequence[float]
+    args: argparse.Namespace,
+    name: str,
+    document: AdaptivePartitionDocument,
+    epsilons: Sequence[float],
 ) -> dict[str, Any]:
     world_for(document, 0)  # so that a recommender without items is told at once
     rounds = args.rounds or ROUNDS

@@ -1,17 +1,29 @@
-"""What a recommender is, as people write it: the body of `PUT /recommenders/{name}`, or YAML.
+"""What every recommender's document has, as people write it: `PUT /recommenders/{name}`, or YAML.
 
 Unknown fields are refused, so that a misspelt `epsilon` can never fall back to a default. Fields
-carry their own limits and say what they mean; the OpenAPI document shows both.
+carry their own limits and say what they mean; the OpenAPI document shows both. What only one
+algorithm knows is in the `document` module of its package; `every_document` joins them all.
 """
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
 
 MOST_ITEMS = 10_000
 MOST_DIMENSIONS = 100_000
-MOST_VENDORS = 16
+MOST_FEATURES = 1_000_000
+MOST_NONZEROS = 1_000
+MOST_CATEGORIES = 64
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 
 
@@ -27,6 +39,7 @@ Identifier = Annotated[
 """The id of an item, a client or an event: any printable text of 1 to 200 characters."""
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Position = Annotated[int, Field(strict=True, ge=0, lt=MOST_FEATURES)]
 
 
 class Document(BaseModel):
@@ -35,55 +48,51 @@ class Document(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class SparseFeatures(Document):
+    """A vector that is zero almost everywhere: ascending positions, and what stands there."""
+
+    indices: list[Position] = Field(max_length=MOST_NONZEROS, fail_fast=True)
+    values: list[Number] = Field(max_length=MOST_NONZEROS, fail_fast=True)
+
+    @model_validator(mode="after")
+    def _well_formed(self) -> Self:
+        if len(self.indices) != len(self.values):
+            raise ValueError("indices and values must be equally many")
+        if any(here >= there for here, there in zip(self.indices, self.indices[1:], strict=False)):
+            raise ValueError("indices must ascend, each standing once")
+        return self
+
+
+DenseFeatures = Annotated[list[Number], Field(min_length=1, max_length=10_000, fail_fast=True)]
+
+
+def _shape(value: Any) -> str:
+    return "(dense)" if isinstance(value, list) else "(sparse)"
+
+
+Features = Annotated[
+    Annotated[SparseFeatures, Tag("(sparse)")] | Annotated[DenseFeatures, Tag("(dense)")],
+    Discriminator(_shape),
+]
+"""Features as a list of numbers, or as positions and values."""
+
+
 class ItemDocument(Document):
-    """Something that can be recommended."""
+    """Something that can be recommended. Each algorithm says which fields it uses."""
 
     id: Identifier
     hidden: bool = Field(
         default=False, description="Hidden items keep what was learned but are not recommended."
     )
-
-
-class ContextDocument(Document):
-    """The shape of what callers tell about a client."""
-
-    dimensions: int = Field(
-        ge=1, le=MOST_DIMENSIONS, strict=True, description="Numbers in [0, 1] per request."
+    title: Identifier | None = Field(default=None, description="What people call it.")
+    categories: list[Identifier] | None = Field(default=None, max_length=MOST_CATEGORIES)
+    features: Features | None = Field(
+        default=None, description="A vector, for the algorithms that judge items by their features."
     )
 
 
-class PartitionDocument(Document):
-    """How the context space is divided into cells.
-
-    A cell of level l splits into segments**dimensions smaller ones once it has seen
-    base * segments**(growth * l) observations.
-    """
-
-    segments: int = Field(default=2, ge=2, le=16, strict=True)
-    base: Number = Field(default=100.0, ge=1, le=1e12)
-    growth: Number = Field(default=1.0, gt=0, le=16)
-    similarity: Number = Field(
-        default=0.5,
-        gt=0,
-        le=4,
-        description="In geometric mode epsilon grows with depth l as segments**(similarity * l).",
-    )
-
-
-class ExplorationDocument(Document):
-    """Answers drawn without looking at the context, so that new items get a chance. Free."""
-
-    rate: Number = Field(default=0.02, ge=0, le=1)
-
-
-class BudgetDocument(Document):
-    """The most that all answers together may tell about one client."""
-
-    epsilon: Number = Field(gt=0, le=1e6)
-    delta: Number = Field(default=0.0, ge=0, lt=1)
-
-
-def _vendor_url(text: str) -> str:
+def peer_url(text: str) -> str:
+    """Return the address of another instance, without a trailing slash."""
     try:
         parts = urlsplit(text)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -96,86 +105,24 @@ def _vendor_url(text: str) -> str:
     return text.rstrip("/")
 
 
-class VendorDocument(Document):
-    """Another instance whose items may be recommended here.
-
-    The key for it is a secret, and therefore no part of this document.
-    """
-
-    name: str = Field(pattern=NAME_PATTERN, strict=True)
-    url: Annotated[
-        str, Field(min_length=1, max_length=500, strict=True), AfterValidator(_vendor_url)
-    ]
+PeerUrl = Annotated[str, Field(min_length=1, max_length=500, strict=True), AfterValidator(peer_url)]
 
 
-class VendorPrivacyDocument(Document):
-    """What other vendors may learn about the rewards that our items earned with their users."""
+class BudgetDocument(Document):
+    """The most that all answers together may tell about one client."""
 
-    epsilon: Number = Field(
-        default=1.0, ge=0.001, le=50, description="For one reward, over all running sums."
-    )
-    budget: Number = Field(
-        default=4.0,
-        gt=0,
-        le=1e6,
-        description="For one reward, over all changes of epsilon. Once it is spent no sums are "
-        "told any more.",
-    )
-
-
-class PrivacyDocument(Document):
-    """What each answer may tell about a context, and all of them together about a client."""
-
-    epsilon: Number = Field(default=1.0, gt=0, le=50, description="For one recommended item.")
-    mode: Literal["uniform", "geometric", "none"] = Field(
-        default="uniform",
-        description="geometric: finer cells get a larger epsilon, and the largest is charged; "
-        "none: no protection at all, said aloud.",
-    )
-    vendor_share: Number = Field(
-        default=0.5,
-        gt=0,
-        lt=1,
-        description="The part of epsilon that a vendor's own choice may use; only when there are "
-        "vendors to ask.",
-    )
-    budget: BudgetDocument = BudgetDocument(epsilon=20.0, delta=1e-6)
-    accounting: Literal["basic", "zcdp"] = "basic"
-    on_exhausted: Literal["degrade", "refuse"] = Field(
-        default="degrade",
-        description="degrade: keep answering, from a distribution that ignores the client; "
-        "refuse: answer 403.",
-    )
-
-    @model_validator(mode="after")
-    def _zcdp_needs_delta(self) -> Self:
-        if self.accounting == "zcdp" and self.budget.delta == 0:
-            raise ValueError(
-                "budget.delta must be greater than 0 with zcdp accounting: "
-                "it proves (epsilon, delta) guarantees only"
-            )
-        return self
-
-
-def _as_item(value: Any) -> Any:
-    return {"id": value} if isinstance(value, str) else value
+    epsilon: Number = Field(gt=0, le=1e6)
+    delta: Number = Field(default=0.0, ge=0, lt=1)
 
 
 class RecommenderDocument(Document):
-    """A recommender. `items` may be plain ids or objects."""
+    """What is common to all recommenders. `items` may be plain ids or objects."""
 
-    algorithm: Literal["p-dap"]
+    item_fields: ClassVar[frozenset[str]] = frozenset()
+    """Which of an item's optional fields this algorithm uses; others are refused."""
+
+    algorithm: str
     items: list[ItemDocument] = Field(default_factory=list, max_length=MOST_ITEMS)
-    context: ContextDocument
-    partition: PartitionDocument = PartitionDocument()
-    exploration: ExplorationDocument = ExplorationDocument()
-    privacy: PrivacyDocument = PrivacyDocument()
-    vendors: list[VendorDocument] = Field(
-        default_factory=list,
-        max_length=MOST_VENDORS,
-        description="Other instances that are asked for items, when they promise more than ours.",
-    )
-    vendor_privacy: VendorPrivacyDocument = VendorPrivacyDocument()
     decision_ttl_seconds: int = Field(
         default=86_400,
         ge=1,
@@ -183,6 +130,14 @@ class RecommenderDocument(Document):
         strict=True,
         description="How long feedback is accepted, and a retry under one event_id answered alike.",
     )
+
+    def fixed(self) -> Mapping[str, object]:
+        """Return what cannot change without losing what was learned, by field."""
+        return {"algorithm": self.algorithm}
+
+    def owners(self) -> list[str]:
+        """Return who owns a slot in every vector of statistics: items, and whatever else learns."""
+        return [item.id for item in self.items]
 
     @model_validator(mode="before")
     @classmethod
@@ -192,11 +147,21 @@ class RecommenderDocument(Document):
         return data
 
     @model_validator(mode="after")
-    def _distinct_items(self) -> Self:
+    def _usable_items(self) -> Self:
         ids = [item.id for item in self.items]
         if len(set(ids)) != len(ids):
             raise ValueError("items must have distinct ids")
-        names = [vendor.name for vendor in self.vendors]
-        if len(set(names)) != len(names):
-            raise ValueError("vendors must have distinct names")
+        for item in self.items:
+            self.require_usable(item)
         return self
+
+    @classmethod
+    def require_usable(cls, item: ItemDocument) -> None:
+        """Raise `ValueError` for an item with a field that this algorithm has no use for."""
+        for name in ("title", "categories", "features"):
+            if name not in cls.item_fields and getattr(item, name) is not None:
+                raise ValueError(f"items have no {name} here: this algorithm does not use them")
+
+
+def _as_item(value: Any) -> Any:
+    return {"id": value} if isinstance(value, str) else value

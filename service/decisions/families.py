@@ -1,31 +1,14 @@
-"""Which algorithm a document asks for: the one place that knows every family."""
+"""Every family of algorithms: the one place that knows them all."""
 
-from typing import Protocol
+from collections.abc import Mapping
 
-from service.algorithms.adaptive_partition import AdaptivePartition
-from service.algorithms.contract import Learner
-from service.decisions.documents import RecommenderDocument
-
-
-class LearnerFactory(Protocol):
-    """How a document becomes a learner. Only a simulation may use another than `learner_for`."""
-
-    def __call__(
-        self, *, document: RecommenderDocument, generation: bytes, arms: int
-    ) -> Learner: ...
+from service.decisions.family import Family
+from service.decisions.partition.family import PartitionFamily
+from service.decisions.partition.learners import LearnerFactory, learner_for
 
 
-def learner_for(*, document: RecommenderDocument, generation: bytes, arms: int) -> Learner:
-    """Return the learner with the document's parameters, for statistics of `arms` slots."""
-    return AdaptivePartition(
-        generation=generation,
-        dimensions=document.context.dimensions,
-        arms=arms,
-        segments=document.partition.segments,
-        base=document.partition.base,
-        growth=document.partition.growth,
-        similarity=document.partition.similarity,
-        exploration_rate=document.exploration.rate,
-        epsilon=document.privacy.epsilon,
-        mode=document.privacy.mode,
-    )
+def families(*, learners: LearnerFactory = learner_for) -> Mapping[str, Family]:
+    """Return one worker's families, by the `algorithm` of their documents."""
+    return {
+        "p-dap": PartitionFamily(learners=learners),
+    }

@@ -32,6 +32,28 @@ class Heard(StrEnum):
     FORGED = "forged"
 
 
+class Count(StrEnum):
+    """Things that families count, each by one label."""
+
+    COMMUNICATIONS = "communications"
+    MIXING_ROUNDS = "mixing_rounds"
+    VOTES = "votes"
+    CLIENT_RUNS = "client_runs"
+    TRAININGS = "trainings"
+
+
+class Figure(StrEnum):
+    """Things that families measure: the last value stands."""
+
+    CLUSTERS = "clusters"
+    NEIGHBOURS = "neighbours"
+    MODEL_NONZEROS = "model_nonzeros"
+    VOTERS = "voters"
+    ROUNDS = "rounds"
+    PROFILES = "profiles"
+    TRAINING_SECONDS = "training_seconds"
+
+
 class Observer(Protocol):
     """Listens to decisions. Must not raise and must not block."""
 
@@ -74,6 +96,20 @@ class Observer(Protocol):
     def outbox(self, waiting: int) -> None:
         """Note how much feedback waits to be passed on to vendors."""
 
+    def spent(self, *, recommender: str, algorithm: str, charge: Charge) -> None:
+        """Note a debit that no single answer is charged with (an upload, a run, a broadcast)."""
+
+    def count(self, *, recommender: str, what: Count, label: str = "", amount: int = 1) -> None:
+        """Count something; `label` is a direction or an outcome where there is one."""
+
+    def figure(self, *, recommender: str, what: Figure, value: float, label: str = "") -> None:
+        """Note how much there is of something; `label` is a state where there is one."""
+
+    def exchanged(
+        self, *, recommender: str, peer: str, direction: str, outcome: str, size: int
+    ) -> None:
+        """Note a message to another instance (`sent`) or from one (`received`), in bytes."""
+
 
 class NullObserver:
     """Listens to nothing: simulations and tests."""
@@ -111,3 +147,13 @@ class NullObserver:
     def hosted(self, *, recommender: str, requester: str, outcome: str) -> None: ...
 
     def outbox(self, waiting: int) -> None: ...
+
+    def spent(self, *, recommender: str, algorithm: str, charge: Charge) -> None: ...
+
+    def count(self, *, recommender: str, what: Count, label: str = "", amount: int = 1) -> None: ...
+
+    def figure(self, *, recommender: str, what: Figure, value: float, label: str = "") -> None: ...
+
+    def exchanged(
+        self, *, recommender: str, peer: str, direction: str, outcome: str, size: int
+    ) -> None: ...

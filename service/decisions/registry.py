@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.decisions.documents import MOST_ITEMS, ItemDocument, RecommenderDocument
-from service.decisions.families import LearnerFactory, learner_for
 from service.decisions.recommender import Recommender, Stored, describe
 from service.decisions.tokens import GENERATION_BYTES
 from service.errors import (
@@ -47,7 +46,8 @@ class Snapshot:
     by_generation: Mapping[bytes, Recommender]
 
 
-Prepare = Callable[[Recommender], Awaitable[None]]
+Compile = Callable[[str, Stored], Recommender]
+Visit = Callable[[Recommender], Awaitable[None]]
 
 
 class RecommenderRegistry:
@@ -58,10 +58,12 @@ class RecommenderRegistry:
         *,
         store: Store,
         lease_seconds: float,
-        prepare: Prepare,
-        learner_for: LearnerFactory = learner_for,
+        compile_: Compile,
+        prepare: Visit,
+        erase: Visit,
     ) -> None:
-        self._learner_for = learner_for
+        self._compile = compile_
+        self._erase = erase
         self._store = store
         self._lease = lease_seconds
         self._prepare = prepare
@@ -114,9 +116,7 @@ class RecommenderRegistry:
                     recommenders[short] = previous.recommenders[short]
                 continue
             try:
-                recommender = Recommender(
-                    name=short, stored=Stored.decode(content), learner_for=self._learner_for
-                )
+                recommender = self._compile(short, Stored.decode(content))
             except (DiscreetError, ValueError, LookupError):
                 # Written by a version that knows more than we do; the others must go on serving.
                 log.exception("a recommender's document cannot be read; it is not served")
@@ -146,10 +146,10 @@ class RecommenderRegistry:
         """Return the recommenders in memory, however old."""
         return list(self._snapshot.recommenders.values())
 
-    def address_of(self, name: str, vendor: str) -> str | None:
-        """Return the URL of a recommender's vendor, if both are there."""
+    def address_of(self, name: str, peer: str) -> str | None:
+        """Return the URL of another instance that a recommender speaks to, if both are there."""
         recommender = self._snapshot.recommenders.get(name)
-        return None if recommender is None else recommender.url_of.get(vendor)
+        return None if recommender is None else recommender.address_of(peer)
 
     async def names(self) -> list[str]:
         """Return every recommender's name, sorted."""
@@ -161,7 +161,8 @@ class RecommenderRegistry:
 
     async def items(self, name: str) -> list[dict[str, Any]]:
         """Return a recommender's items."""
-        return [item.model_dump() for item in (await self.find(name)).document.items]
+        document = (await self.find(name)).stored.document
+        return [item.model_dump(exclude_none=True) for item in document.items]
 
     # Changing.
 
@@ -195,7 +196,7 @@ class RecommenderRegistry:
             held = _present(stored)
             _require_item(held, item)
             items = [
-                ItemDocument(id=one.id, hidden=hidden) if one.id == item else one
+                one.model_copy(update={"hidden": hidden}) if one.id == item else one
                 for one in held.document.items
             ]
             return held.with_document(_with_items(held.document, items))
@@ -219,8 +220,7 @@ class RecommenderRegistry:
         if not await self._store.remove_document(name=RECOMMENDER + name):
             raise UnknownRecommender("no recommender of that name; GET /recommenders lists them")
         await self.settle()
-        for index in recommender.indexes:
-            await self._store.remove_cells(index=index)
+        await self._erase(recommender)
 
     async def _change(self, name: str, change: Callable[[Stored | None], Stored]) -> bool:
         full = RECOMMENDER + name
@@ -231,7 +231,7 @@ class RecommenderRegistry:
             if content == expected:
                 break
             # Compiling before storing: a document that cannot be compiled must not be stored.
-            Recommender(name=name, stored=changed, learner_for=self._learner_for)
+            self._compile(name, changed)
             if await self._store.put_document(name=full, document=content, expected=expected):
                 await self.settle()
                 break
@@ -288,20 +288,22 @@ def _require_item(stored: Stored, item: str) -> None:
 
 
 def _with_items(document: RecommenderDocument, items: list[ItemDocument]) -> RecommenderDocument:
-    # Copies are not validated, and items are the only part that can have outgrown its limit here.
+    # Copies are not validated, so whatever items can be wrong about is looked at here.
     if len(items) > MOST_ITEMS:
         raise InvalidArgument("items", f"a recommender holds at most {MOST_ITEMS} items")
+    for item in items:
+        try:
+            document.require_usable(item)
+        except ValueError as error:
+            raise InvalidArgument("items", str(error)) from None
     return document.model_copy(update={"items": items})
 
 
 def _refuse_reshaping(old: RecommenderDocument, new: RecommenderDocument) -> None:
-    """Cells of another shape cannot be carried over: losing what was learned must be said aloud."""
-    for field, before, after in (
-        ("algorithm", old.algorithm, new.algorithm),
-        ("context.dimensions", old.context.dimensions, new.context.dimensions),
-        ("partition.segments", old.partition.segments, new.partition.segments),
-    ):
-        if before != after:
+    """What was learned cannot always be carried over: losing it must be said aloud."""
+    before, after = old.fixed(), new.fixed()
+    for field in before:
+        if before[field] != after.get(field):
             raise InvalidArgument(
                 field, "cannot change without losing what was learned; DELETE the recommender first"
             )

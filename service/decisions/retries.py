@@ -10,10 +10,11 @@ What is stored is sealed: the store sees neither the items nor the ledger's stan
 
 import json
 
-from service.decisions.answering import FREE, Ask, PrivacyReport, Recommendation, begin, finish
+from service.decisions.asking import Ask, Candidate, Recommendation, Sparse, Vector
 from service.decisions.observer import Answer
 from service.decisions.recommender import Recommender
 from service.decisions.runtime import Runtime
+from service.decisions.terms import FREE, PrivacyReport
 from service.errors import EventReused
 from service.privacy.accountants import Budget
 
@@ -25,15 +26,12 @@ async def recommend_once(runtime: Runtime, recommender: Recommender, ask: Ask) -
     assert ask.event_id is not None
     store, event = runtime.store, runtime.principals.event(ask.event_id)
     fingerprint = _fingerprint(runtime, ask)
-    # Checked before the claim: a question that cannot be asked must not occupy its event id.
-    recommender.request(
-        context=ask.context, limit=ask.limit, exclude=ask.exclude, candidates=ask.candidates
-    )
     found = await store.claim_event(event=event, fingerprint=fingerprint, ttl=recommender.ttl)
     if found.fingerprint != fingerprint:
         raise EventReused("event_id already names a different request; use a new one")
     if found.answer is None:
-        fresh = await finish(runtime, begin(runtime, recommender, ask, marker=event))
+        family = runtime.families[recommender.algorithm]
+        fresh = await family.answer(runtime, recommender, ask, marker=event)
         sealed = runtime.sealer.seal(_encode(fresh), purpose=_ANSWER)
         standing = await store.answer_event(event=event, answer=sealed, ttl=recommender.ttl)
         if standing == sealed:
@@ -59,10 +57,24 @@ def answered_id(runtime: Runtime, sealed: bytes) -> str:
 
 def _fingerprint(runtime: Runtime, ask: Ask) -> bytes:
     question = [ask.recommender, ask.client, ask.limit, list(ask.exclude)]
-    wanted = None if ask.candidates is None else list(ask.candidates)
-    return runtime.principals.request(
-        (json.dumps([*question, wanted]).encode(), json.dumps(list(ask.context)).encode())
-    )
+    wanted = None if ask.candidates is None else [_plain(one) for one in ask.candidates]
+    parts = [json.dumps([*question, wanted]).encode(), json.dumps(list(ask.context)).encode()]
+    if not (ask.features is None and ask.category is None and ask.round is None):
+        features = None if ask.features is None else _numbers(ask.features)
+        parts.append(json.dumps([features, ask.category, ask.round]).encode())
+    return runtime.principals.request(parts)
+
+
+def _plain(candidate: str | Candidate) -> object:
+    if isinstance(candidate, str):
+        return candidate
+    return [candidate.id, _numbers(candidate.features)]
+
+
+def _numbers(features: Vector) -> object:
+    if isinstance(features, Sparse):
+        return [list(features.indices), list(features.values)]
+    return list(features)
 
 
 def _encode(answer: Recommendation) -> bytes:
@@ -77,16 +89,15 @@ def _encode(answer: Recommendation) -> bytes:
             privacy.remaining and [privacy.remaining.epsilon, privacy.remaining.delta],
             answer.expires_at,
             answer.vendor,
+            answer.round,
         ]
     ).encode()
 
 
 def _decode(content: bytes) -> Recommendation:
-    # An answer stored by a version that knew no vendors ends one field earlier.
-    (recommendation_id, items, personalised, epsilon, spent, remaining, expires_at, vendor) = (
-        *json.loads(content),
-        None,
-    )[:8]
+    # An answer stored by a version that knew no rounds, or no vendors, ends earlier.
+    fields = (*json.loads(content), None, None)
+    recommendation_id, items, personalised, epsilon, spent, remaining, expires_at = fields[:7]
     return Recommendation(
         recommendation_id=recommendation_id,
         items=tuple(items),
@@ -97,5 +108,6 @@ def _decode(content: bytes) -> Recommendation:
             remaining=remaining and Budget(epsilon=remaining[0], delta=remaining[1]),
         ),
         expires_at=expires_at,
-        vendor=vendor,
+        vendor=fields[7],
+        round=fields[8],
     )

@@ -6,15 +6,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from service.decisions.families import LearnerFactory, learner_for
+from service.decisions.families import families
+from service.decisions.family import Family
 from service.decisions.keys import KeyRing
 from service.decisions.observer import NullObserver, Observer
+from service.decisions.partition.learners import LearnerFactory, learner_for
+from service.decisions.partition.recommender import PartitionRecommender
+from service.decisions.partition.relay import Relay
+from service.decisions.partition.vendors import NoVendors, VendorGateway
+from service.decisions.peering import NoPeers, PeerGateway
 from service.decisions.principals import Principals
 from service.decisions.registry import RecommenderRegistry
-from service.decisions.relay import Relay
 from service.decisions.survey import Surveyor
 from service.decisions.tokens import KEY_BYTES, Sealer
-from service.decisions.vendors import NoVendors, VendorGateway
 from service.privacy.noise import NoiseSource, require_production
 from service.state.stores import Store
 
@@ -35,8 +39,10 @@ class Runtime:
     keys: KeyRing
     surveyor: Surveyor
     vendors: VendorGateway
+    peers: PeerGateway
     relay: Relay
     clock: Callable[[], float]
+    families: Mapping[str, Family]
 
     @classmethod
     async def open(
@@ -50,6 +56,7 @@ class Runtime:
         lease_seconds: float = LEASE_SECONDS,
         survey_seconds: float = SURVEY_SECONDS,
         vendors: VendorGateway | None = None,
+        peers: PeerGateway | None = None,
         clock: Callable[[], float] = time.time,
     ) -> "Runtime":
         """Open a runtime that serves people: reproducible noise is refused."""
@@ -65,6 +72,7 @@ class Runtime:
             clock=clock,
             learner_for=learner_for,
             vendors=vendors,
+            peers=peers,
         )
 
     @classmethod
@@ -76,6 +84,7 @@ class Runtime:
         clock: Callable[[], float] = time.time,
         learner_for: LearnerFactory = learner_for,
         vendors: VendorGateway | None = None,
+        peers: PeerGateway | None = None,
     ) -> "Runtime":
         """Open a runtime over a store that nobody else uses; its noise may be seeded.
 
@@ -96,6 +105,7 @@ class Runtime:
             clock=clock,
             learner_for=learner_for,
             vendors=vendors,
+            peers=peers,
         )
 
     @classmethod
@@ -112,6 +122,7 @@ class Runtime:
         clock: Callable[[], float],
         learner_for: LearnerFactory,
         vendors: VendorGateway | None,
+        peers: PeerGateway | None,
     ) -> "Runtime":
         await store.open()
         pepper = await store.secret(name="principals", proposal=os.urandom(KEY_BYTES))
@@ -119,17 +130,20 @@ class Runtime:
         keys = list(token_keys) or [
             await store.secret(name="tokens", proposal=os.urandom(KEY_BYTES))
         ]
+        known = families(learners=learner_for)
         surveyor = Surveyor(
-            store=store,
-            observer=observer,
+            refresh=lambda one: known[one.algorithm].refresh(runtime, one),
             recommenders=lambda: registry.held(),
             seconds=survey_seconds,
         )
         registry = RecommenderRegistry(
             store=store,
             lease_seconds=lease_seconds,
+            compile_=lambda name, stored: known[stored.document.algorithm].compile(
+                name=name, stored=stored
+            ),
             prepare=surveyor.prepare,
-            learner_for=learner_for,
+            erase=lambda one: known[one.algorithm].remove(runtime, one),
         )
         gateway = vendors or NoVendors()
         sealer = Sealer(keys)
@@ -139,7 +153,9 @@ class Runtime:
             vendors=gateway,
             observer=observer,
             clock=clock,
-            needed=lambda: any(one.vendors for one in registry.held()),
+            needed=lambda: any(
+                one.vendors for one in registry.held() if isinstance(one, PartitionRecommender)
+            ),
             seconds=survey_seconds,
         )
         runtime = cls(
@@ -152,17 +168,23 @@ class Runtime:
             keys=KeyRing(store=store, registry=registry, given=api_keys),
             surveyor=surveyor,
             vendors=gateway,
+            peers=peers or NoPeers(),
             relay=relay,
             clock=clock,
+            families=known,
         )
         await registry.start()
         if math.isfinite(survey_seconds):
             surveyor.start()
             relay.start()
+            for family in known.values():
+                family.start(runtime)
         return runtime
 
     async def close(self) -> None:
         """Stop the background work and let go of the store."""
+        for family in self.families.values():
+            await family.stop()
         await self.relay.stop()
         await self.surveyor.stop()
         await self.registry.stop()

@@ -23,7 +23,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from service.decisions.documents import BudgetDocument, PrivacyDocument, RecommenderDocument
+from service.decisions.documents import BudgetDocument
+from service.decisions.partition.document import AdaptivePartitionDocument, PrivacyDocument
 from service.decisions.recommend import Recommendation
 from service.errors import InvalidArgument
 from service.privacy.accountants import Budget, accountant
@@ -57,7 +58,7 @@ class Measured:
 class Try:
     """A recommender at one epsilon (None: without protection) on one seed."""
 
-    document: RecommenderDocument
+    document: AdaptivePartitionDocument
     epsilon: float | None
     rounds: int
     seed: int
@@ -97,7 +98,9 @@ class Try:
         )
 
 
-def at_epsilon(document: RecommenderDocument, epsilon: float | None) -> RecommenderDocument:
+def at_epsilon(
+    document: AdaptivePartitionDocument, epsilon: float | None
+) -> AdaptivePartitionDocument:
     """Return the recommender with this epsilon, its budget lifted and its hidden items left out."""
     privacy = document.privacy.model_dump()
     privacy["budget"] = BudgetDocument(epsilon=NEVER_SPENT, delta=document.privacy.budget.delta)
@@ -116,7 +119,7 @@ def at_epsilon(document: RecommenderDocument, epsilon: float | None) -> Recommen
     )
 
 
-def world_for(document: RecommenderDocument, seed: int) -> World:
+def world_for(document: AdaptivePartitionDocument, seed: int) -> World:
     """Return a made-up world with this recommender's items and dimensions."""
     items = tuple(item.id for item in document.items if not item.hidden)
     if not items:
@@ -159,7 +162,7 @@ async def replay(*, player: Answering, log: Log, seed: int) -> Measured:
     )
 
 
-def answers_within_budget(document: RecommenderDocument, epsilon: float) -> int:
+def answers_within_budget(document: AdaptivePartitionDocument, epsilon: float) -> int:
     """Return how many single answers the recommender's budget buys one client at this epsilon.
 
     In geometric mode, which charges by depth, this is the number while nothing has split.
@@ -178,7 +181,7 @@ def answers_within_budget(document: RecommenderDocument, epsilon: float) -> int:
 
 def summarised(
     *,
-    document: RecommenderDocument,
+    document: AdaptivePartitionDocument,
     epsilon: float | None,
     runs: Sequence[Measured],
     unprotected: Sequence[Measured],

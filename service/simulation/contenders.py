@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from service.algorithms.contract import Learner
-from service.decisions.documents import RecommenderDocument
+from service.decisions.partition.document import AdaptivePartitionDocument
 from service.errors import InvalidArgument
 from service.simulation.joined import JoinedInstances
 from service.simulation.network import Network, Published, uniform_level, unprotected
@@ -97,7 +97,7 @@ class Contender:
 async def _alone(
     published: Published, items: Sequence[str], dimensions: int, entropy: Sequence[int]
 ) -> OneRecommender:
-    def learners(*, document: RecommenderDocument, generation: bytes, arms: int) -> Learner:
+    def learners(*, document: AdaptivePartitionDocument, generation: bytes, arms: int) -> Learner:
         return published.own(vendors=0, dimensions=dimensions, generation=generation, arms=arms)
 
     return await OneRecommender.open(
@@ -107,9 +107,9 @@ async def _alone(
 
 def served_document(
     items: Sequence[str], *, dimensions: int, epsilon: float | None
-) -> RecommenderDocument:
+) -> AdaptivePartitionDocument:
     """Return the document of a served recommender with every default but these."""
-    return RecommenderDocument.model_validate(
+    return AdaptivePartitionDocument.model_validate(
         {
             "algorithm": "p-dap",
             "items": list(items),

@@ -7,10 +7,10 @@ request to another instance's `/peers` is a call of the function behind that rou
 
 from collections.abc import Sequence
 
-from service.decisions.documents import RecommenderDocument, VendorDocument
-from service.decisions.forwards import answer_forward, hear_feedback, open_handle
+from service.decisions.partition.document import AdaptivePartitionDocument, VendorDocument
+from service.decisions.partition.forwards import answer_forward, hear_feedback, open_handle
+from service.decisions.partition.vendors import Forward, Forwarded
 from service.decisions.runtime import Runtime
-from service.decisions.vendors import Forward, Forwarded
 from service.errors import VendorUnavailable
 from service.simulation.environments import Floats
 from service.simulation.players import Clock, Respond, Seat
@@ -61,7 +61,9 @@ class InProcessVendors:
 class JoinedInstances:
     """Vendors at play, as served."""
 
-    def __init__(self, *, seats: Sequence[Seat], documents: Sequence[RecommenderDocument]) -> None:
+    def __init__(
+        self, *, seats: Sequence[Seat], documents: Sequence[AdaptivePartitionDocument]
+    ) -> None:
         self.seats = seats
         self.forwarded = 0
         self._position: list[dict[str, int]] = []
@@ -73,7 +75,7 @@ class JoinedInstances:
 
     @classmethod
     async def open(
-        cls, *, documents: Sequence[RecommenderDocument], seed: Sequence[int]
+        cls, *, documents: Sequence[AdaptivePartitionDocument], seed: Sequence[int]
     ) -> "JoinedInstances":
         """Open an instance for every document, and join each with all others."""
         clock = Clock()  # one for all: a handle must not expire by another's calendar

@@ -19,7 +19,7 @@ import numpy as np
 from service.algorithms.adaptive_partition_published import PublishedAdaptivePartition
 from service.algorithms.adaptive_partition_published_others import PublishedForOthers, RewardTrees
 from service.algorithms.contract import Learner
-from service.decisions.documents import RecommenderDocument
+from service.decisions.partition.document import AdaptivePartitionDocument
 from service.simulation.environments import Floats
 from service.simulation.noise import SeededNoise
 from service.simulation.players import TOKEN_SECONDS, Respond, Seat
@@ -95,9 +95,9 @@ def uniform_level(*, horizon: int, dimensions: int, similarity: float, segments:
     return max(1, round(math.log(along, segments)))
 
 
-def unprotected(items: Sequence[str], dimensions: int) -> RecommenderDocument:
+def unprotected(items: Sequence[str], dimensions: int) -> AdaptivePartitionDocument:
     """Return a document for a learner that protects nobody and says so."""
-    return RecommenderDocument.model_validate(
+    return AdaptivePartitionDocument.model_validate(
         {
             "algorithm": "p-dap",
             "items": list(items),
@@ -141,7 +141,9 @@ class Network:
         """Open a runtime for every vendor, with both algorithms in it."""
         count = len(catalogues)
 
-        def learners(*, document: RecommenderDocument, generation: bytes, arms: int) -> Learner:
+        def learners(
+            *, document: AdaptivePartitionDocument, generation: bytes, arms: int
+        ) -> Learner:
             # Only Algorithm 1 has vendors among its items.
             if any(item.id.startswith(_FORWARD) for item in document.items):
                 return published.own(

@@ -14,13 +14,13 @@ from typing import Protocol
 import numpy as np
 
 from service.algorithms.contract import Decision
-from service.decisions.documents import RecommenderDocument
-from service.decisions.families import LearnerFactory, learner_for
 from service.decisions.feedback import Feedback, give_feedback
+from service.decisions.partition.document import AdaptivePartitionDocument
+from service.decisions.partition.learners import LearnerFactory, learner_for
+from service.decisions.partition.vendors import VendorGateway
 from service.decisions.recommend import Ask, Recommendation, recommend
 from service.decisions.runtime import Runtime
 from service.decisions.tokens import open_decision
-from service.decisions.vendors import VendorGateway
 from service.errors import InvalidArgument
 from service.simulation.environments import Floats
 from service.simulation.noise import SeededNoise
@@ -94,7 +94,7 @@ class Seat:
         # As published, nothing looks at aggregates.
         return cls(runtime, clock, surveys=learners is learner_for)
 
-    async def place(self, name: str, document: RecommenderDocument) -> None:
+    async def place(self, name: str, document: AdaptivePartitionDocument) -> None:
         """Put a recommender into the runtime."""
         await self.runtime.registry.put(name, document)
 
@@ -160,7 +160,7 @@ class OneRecommender:
     async def open(
         cls,
         *,
-        document: RecommenderDocument,
+        document: AdaptivePartitionDocument,
         seed: Sequence[int],
         learners: LearnerFactory = learner_for,
     ) -> "OneRecommender":

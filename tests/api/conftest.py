@@ -10,7 +10,7 @@ import pytest
 from service.api.gateway import Gateway
 from service.api.routing import Live
 from service.app import create_app
-from service.decisions.documents import RecommenderDocument
+from service.decisions.partition.document import AdaptivePartitionDocument
 from service.settings import Settings
 from service.state.memory import MemoryStore
 from service.state.stores import Store
@@ -51,7 +51,7 @@ async def calling(
 
         runtime = live["runtime"]
         if "films" not in await runtime.registry.names():
-            await runtime.registry.put("films", RecommenderDocument.model_validate(FILMS))
+            await runtime.registry.put("films", AdaptivePartitionDocument.model_validate(FILMS))
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         transport = httpx.ASGITransport(app=with_state, raise_app_exceptions=True)
         async with Caller(transport=transport, base_url="http://test", headers=headers) as caller:

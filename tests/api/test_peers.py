@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.decisions.documents import RecommenderDocument
+from service.decisions.partition.document import AdaptivePartitionDocument
 from tests.api.conftest import FILMS, Caller, calling
 
 pytestmark = pytest.mark.anyio
@@ -140,10 +140,10 @@ async def test_vendors_that_cannot_be_used_are_refused(
 def test_two_vendors_of_one_name_are_refused() -> None:
     twice = [{"name": "b", "url": "http://b.example"}] * 2
     with pytest.raises(ValueError, match="distinct names"):
-        RecommenderDocument.model_validate({**FILMS, "vendors": twice})
+        AdaptivePartitionDocument.model_validate({**FILMS, "vendors": twice})
 
 
 def test_an_address_may_have_a_path_and_loses_its_last_slash() -> None:
     vendors = [{"name": "b", "url": "https://b.example:8443/discreet/"}]
-    document = RecommenderDocument.model_validate({**FILMS, "vendors": vendors})
+    document = AdaptivePartitionDocument.model_validate({**FILMS, "vendors": vendors})
     assert document.vendors[0].url == "https://b.example:8443/discreet"

@@ -130,8 +130,8 @@ async def test_budgets_and_erasure(caller: Caller) -> None:
         "remaining": {"epsilon": 3.0, "delta": 1e-6},
     }
     await caller.ask("some/one else", event_id="to-be-erased")
-    assert (await caller.delete(path)).json() == {"events": 1}
-    assert (await caller.delete(path)).json() == {"events": 0}
+    assert (await caller.delete(path)).json() == {"events": 1, "records": 0}
+    assert (await caller.delete(path)).json() == {"events": 0, "records": 0}
     spent = (await caller.get(f"{path}/budget?recommender=films")).json()["spent"]
     assert spent["epsilon"] == 1.0
     assert (await caller.get(f"{path}/budget?recommender=none")).status_code == 404

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service.decisions.documents import RecommenderDocument
+from service.decisions.partition.document import AdaptivePartitionDocument
 from service.decisions.runtime import Runtime
 from service.privacy.noise import SystemNoise
 from service.state.memory import MemoryStore
@@ -22,7 +22,7 @@ class Clock:
         return self.now
 
 
-def document(**changes: Any) -> RecommenderDocument:
+def document(**changes: Any) -> AdaptivePartitionDocument:
     """A small recommender; `changes` replace whole top-level fields."""
     fields: dict[str, Any] = {
         "algorithm": "p-dap",
@@ -31,7 +31,7 @@ def document(**changes: Any) -> RecommenderDocument:
         "privacy": {"epsilon": 1.0, "budget": {"epsilon": 5.0, "delta": 1e-6}},
         **changes,
     }
-    return RecommenderDocument.model_validate(fields)
+    return AdaptivePartitionDocument.model_validate(fields)
 
 
 @pytest.fixture

@@ -5,20 +5,20 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from service.decisions.documents import RecommenderDocument
+from service.decisions.partition.document import AdaptivePartitionDocument
 
 GOOD: dict[str, Any] = {"algorithm": "p-dap", "items": ["a"], "context": {"dimensions": 2}}
 
 
 def test_plain_ids_and_objects_are_items_alike() -> None:
-    document = RecommenderDocument.model_validate(
+    document = AdaptivePartitionDocument.model_validate(
         {**GOOD, "items": ["a", {"id": "b", "hidden": True}]}
     )
     assert [(item.id, item.hidden) for item in document.items] == [("a", False), ("b", True)]
 
 
 def test_protection_is_the_default() -> None:
-    privacy = RecommenderDocument.model_validate(GOOD).privacy
+    privacy = AdaptivePartitionDocument.model_validate(GOOD).privacy
     assert privacy.mode == "uniform"
     assert privacy.on_exhausted == "degrade"
 
@@ -50,5 +50,5 @@ def test_protection_is_the_default() -> None:
 )
 def test_each_mistake_is_named(change: dict[str, Any], where: str) -> None:
     with pytest.raises(ValidationError) as caught:
-        RecommenderDocument.model_validate({**GOOD, **change})
+        AdaptivePartitionDocument.model_validate({**GOOD, **change})
     assert where in [".".join(map(str, error["loc"])) for error in caught.value.errors()]

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from service.decisions.answering import Ask, Recommendation
 from service.decisions.clients import erase_client
 from service.decisions.feedback import Feedback, Receipt, feedback_batch, give_feedback
+from service.decisions.partition.answering import Ask, Recommendation
 from service.decisions.recommend import recommend
 from service.decisions.runtime import Runtime
 from service.errors import (

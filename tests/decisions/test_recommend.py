@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from service.algorithms.contract import Decision
-from service.decisions.answering import Ask
 from service.decisions.clients import budget_of
+from service.decisions.partition.answering import Ask
 from service.decisions.recommend import recommend, recommend_batch
 from service.decisions.runtime import Runtime
 from service.errors import (

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from service.decisions.answering import Ask
 from service.decisions.documents import ItemDocument
 from service.decisions.feedback import Feedback, give_feedback
+from service.decisions.partition.answering import Ask
 from service.decisions.recommend import recommend
 from service.decisions.runtime import Runtime
 from service.errors import InvalidArgument, UnknownItem, UnknownRecommender

@@ -15,7 +15,7 @@ from service.api.direct import (
     answer_recommend,
     answer_recommend_batch,
 )
-from service.decisions.documents import RecommenderDocument
+from service.decisions.partition.document import AdaptivePartitionDocument
 from service.decisions.runtime import Runtime
 from service.privacy.noise import SystemNoise
 from service.state.redis_store import open_store
@@ -80,7 +80,7 @@ async def joined(anyio_backend: str, tmp_path: Path) -> AsyncIterator[tuple[Runt
             lease_seconds=math.inf,
             survey_seconds=math.inf,
         )
-        await runtime.registry.put("films", RecommenderDocument.model_validate(document()))
+        await runtime.registry.put("films", AdaptivePartitionDocument.model_validate(document()))
         yield runtime, wire
         await runtime.close()
         proxy.close()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from service.decisions.documents import RecommenderDocument
+from service.decisions.partition.document import AdaptivePartitionDocument
 from service.decisions.recommend import PrivacyReport, Recommendation
 from service.errors import InvalidArgument
 from service.simulation.choosing import (
@@ -21,13 +21,13 @@ from service.simulation.players import OneRecommender
 from service.simulation.worlds import ClusteredWorld, SparseWorld
 
 
-def document(**changes: object) -> RecommenderDocument:
+def document(**changes: object) -> AdaptivePartitionDocument:
     fields: dict[str, object] = {
         "algorithm": "p-dap",
         "items": ["a", "b", {"id": "c", "hidden": True}],
         "context": {"dimensions": 1},
     }
-    return RecommenderDocument.model_validate(fields | changes)
+    return AdaptivePartitionDocument.model_validate(fields | changes)
 
 
 def test_only_epsilon_changes_the_budget_is_lifted_and_hidden_items_stay_hidden() -> None:

@@ -40,12 +40,12 @@ from typing import TYPE_CHECKING, Protocol
 from service.algorithms.cell import REWARD_STEPS, count_field, sum_field
 from service.algorithms.contract import Address, Decision, Request, Vector
 from service.algorithms.forwarding import Forward, Forwarded, RunningSum, centre_of
-from service.decisions.notes import BOOKS_BYTES
+from service.decisions.partition.notes import BOOKS_BYTES
 from service.errors import VendorUnavailable
 from service.state.stores import Claim
 
 if TYPE_CHECKING:
-    from service.decisions.recommender import Recommender
+    from service.decisions.partition.recommender import PartitionRecommender
     from service.decisions.runtime import Runtime
 
 __all__ = [
@@ -120,14 +120,14 @@ class Item:
     """Where we keep what we know about the stream that its reward belongs to."""
 
 
-def open_arms(runtime: "Runtime", recommender: "Recommender") -> tuple[int, ...]:
+def open_arms(runtime: "Runtime", recommender: "PartitionRecommender") -> tuple[int, ...]:
     """Return the arms of the vendors that can be reached now. The context has no part in it."""
     reachable = runtime.vendors.reachable
     return tuple(slot for name, slot in recommender.vendors.items() if reachable(name))
 
 
 async def ask_vendor(
-    runtime: "Runtime", recommender: "Recommender", request: Request, decision: Decision
+    runtime: "Runtime", recommender: "PartitionRecommender", request: Request, decision: Decision
 ) -> Item | None:
     """Ask the vendor that was drawn; None if it gave no answer that can be used."""
     address, slot = decision.address, decision.choices[0].slot
@@ -181,7 +181,9 @@ async def ask_vendor(
     return Item(vendor, answer.handle, answer.expires_at, training, books)
 
 
-def books_of(recommender: "Recommender", slot: int, level: int, centre: tuple[float, ...]) -> bytes:
+def books_of(
+    recommender: "PartitionRecommender", slot: int, level: int, centre: tuple[float, ...]
+) -> bytes:
     """Return where we keep what we know about the stream of a vendor's rewards in a cell."""
     cell = struct.pack(f"<qq{len(centre)}d", slot, level, *centre)
     content = recommender.guests.books + cell
@@ -215,7 +217,7 @@ def worth(sums: RunningSum) -> tuple[int, int]:
 
 async def _note(
     runtime: "Runtime",
-    recommender: "Recommender",
+    recommender: "PartitionRecommender",
     books: bytes,
     count: int,
     seen: int,
@@ -234,7 +236,7 @@ async def _note(
 
 async def _believe(
     runtime: "Runtime",
-    recommender: "Recommender",
+    recommender: "PartitionRecommender",
     address: Address,
     slot: int,
     believed: Vector,
@@ -275,6 +277,6 @@ async def _believe(
         )
 
 
-async def note_books(runtime: "Runtime", recommender: "Recommender", books: bytes) -> None:
+async def note_books(runtime: "Runtime", recommender: "PartitionRecommender", books: bytes) -> None:
     """Note the address of books on a vendor, so that they are erased with the recommender."""
     await runtime.store.index_cell(index=recommender.guests.books, address=books, level=0)

@@ -12,16 +12,17 @@ with just that epsilon (`guests`), and an answer whose events say otherwise is w
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from service.algorithms.forwarding import Forward, Forwarded
-from service.decisions.deciding import decide
+from service.decisions.asking import Ask
 from service.decisions.feedback import Feedback, Receipt, give_feedback
-from service.decisions.notes import Hosted, peer_digest, read_note
-from service.decisions.recommender import Recommender
-from service.decisions.runtime import Runtime
-from service.decisions.streams import pay, release, stream_of
+from service.decisions.partition.deciding import decide
+from service.decisions.partition.notes import Hosted, peer_digest, read_note
+from service.decisions.partition.recommender import PartitionRecommender
+from service.decisions.partition.streams import pay, release, stream_of
 from service.decisions.tokens import Pending, new_decision_id, open_decision, seal_decision
 from service.errors import (
     InvalidArgument,
@@ -31,18 +32,31 @@ from service.errors import (
     Underpaid,
     UnknownDecision,
     UnknownItem,
+    UnknownRecommender,
 )
 from service.privacy.events import RandomisedResponse
+
+if TYPE_CHECKING:
+    from service.decisions.runtime import Runtime
 
 MOST_LEVEL = 64
 LONGEST_STREAM = 64
 
 
-async def answer_forward(runtime: Runtime, *, requester: str, forward: Forward) -> Forwarded:
+async def _hosting(runtime: "Runtime", name: str) -> PartitionRecommender:
+    recommender = await runtime.registry.find(name)
+    if not isinstance(recommender, PartitionRecommender):
+        raise UnknownRecommender("that recommender has no items for other vendors' users")
+    return recommender
+
+
+async def answer_forward(runtime: "Runtime", *, requester: str, forward: Forward) -> Forwarded:
     """Choose an item of ours for another vendor's user, whom we know by a cell only."""
-    recommender = await runtime.registry.find(forward.recommender)
+    recommender = await _hosting(runtime, forward.recommender)
     _check(forward)
-    request = recommender.request(context=forward.centre, limit=1, exclude=(), candidates=None)
+    request = recommender.request(
+        Ask(recommender=forward.recommender, client="", context=forward.centre)
+    )
     if not len(request.available):
         raise NothingToRecommend("this recommender has no item to offer")
     learner = recommender.guests.learner(forward.epsilon)
@@ -86,10 +100,10 @@ def _check(forward: Forward) -> None:
 
 
 async def hear_feedback(
-    runtime: Runtime, *, requester: str, recommender: str, handle: str, reward: float
+    runtime: "Runtime", *, requester: str, recommender: str, handle: str, reward: float
 ) -> Receipt:
     """Count feedback that an asking vendor passes on. Only the one that asked may."""
-    found = await runtime.registry.find(recommender)
+    found = await _hosting(runtime, recommender)
     pending, note = _hosted(runtime, handle)
     if pending.generation != found.generation or note.peer != peer_digest(requester):
         raise TokenForged("handle was not given to this vendor by this recommender")
@@ -105,26 +119,26 @@ class Opened:
     expires_at: int
 
 
-async def open_handle(runtime: Runtime, *, handle: str) -> Opened:
+async def open_handle(runtime: "Runtime", *, handle: str) -> Opened:
     """Return the item behind a handle, to whoever serves the user on our side."""
     await runtime.registry.current()
     pending, _ = _hosted(runtime, handle)
     recommender = runtime.registry.by_generation(pending.generation)
-    if recommender is None:
+    if not isinstance(recommender, PartitionRecommender):
         raise UnknownDecision("the recommender that made this recommendation has been removed")
     if pending.expires_at <= runtime.clock():
         raise TokenExpired("this handle is no longer accepted")
     return Opened(recommender.name, _item(recommender, pending), pending.expires_at)
 
 
-def _item(recommender: Recommender, pending: Pending) -> str:
+def _item(recommender: PartitionRecommender, pending: Pending) -> str:
     item = recommender.id_of.get(pending.decision.choices[0].slot)
     if item is None:
         raise UnknownItem("the item behind this handle has been removed")
     return item
 
 
-def _hosted(runtime: Runtime, handle: str) -> tuple[Pending, Hosted]:
+def _hosted(runtime: "Runtime", handle: str) -> tuple[Pending, Hosted]:
     pending = open_decision(runtime.sealer, handle)
     note = read_note(pending.note) if pending.note else None
     if not isinstance(note, Hosted):

@@ -9,64 +9,26 @@ is withheld.
 import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from service.algorithms.contract import Address, Decision, Learner, Plan, Request, Vector
-from service.decisions.deciding import decide
-from service.decisions.notes import Asked
+from service.decisions.asking import Ask, Recommendation
 from service.decisions.observer import Answer
-from service.decisions.recommender import Recommender
-from service.decisions.runtime import Runtime
+from service.decisions.partition.deciding import decide
+from service.decisions.partition.notes import Asked
+from service.decisions.partition.recommender import PartitionRecommender
+from service.decisions.partition.vendors import Item, ask_vendor, open_arms
+from service.decisions.terms import FREE, UNPROTECTED
 from service.decisions.tokens import ADDRESS_BYTES, Pending, new_decision_id, seal_decision
-from service.decisions.vendors import Item, ask_vendor, open_arms
 from service.errors import BudgetExhausted, DiscreetError, Underpaid
-from service.privacy.accountants import Budget
-from service.privacy.charges import NANO, Charge
+from service.privacy.charges import Charge
 from service.privacy.events import PrivacyEvent
 from service.state.stores import Account
 
-FREE = Charge()
+if TYPE_CHECKING:
+    from service.decisions.runtime import Runtime
+
 _NOTHING = Decision(choices=(), address=Address(bytes(ADDRESS_BYTES)), personalised=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A caller's question, already checked for form."""
-
-    recommender: str
-    client: str
-    context: Sequence[float]
-    limit: int = 1
-    exclude: Sequence[str] = ()
-    candidates: Sequence[str] | None = None
-    event_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PrivacyReport:
-    """What this answer cost the client, and where the client's ledger stands after it.
-
-    All None when the recommender protects nobody (`mode: none`).
-    """
-
-    epsilon: float | None
-    spent: Budget | None
-    remaining: Budget | None
-
-
-@dataclass(frozen=True, slots=True)
-class Recommendation:
-    """The answer. `expires_at` is in seconds since the epoch.
-
-    If `vendor` is given, the only item is another vendor's, and its id a handle that the vendor
-    can open.
-    """
-
-    recommendation_id: str
-    items: tuple[str, ...]
-    personalised: bool
-    privacy: PrivacyReport
-    expires_at: int
-    vendor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +38,7 @@ class Begun:
     `request` offers our own items, and `offer` what may be drawn: our items, and perhaps vendors.
     """
 
-    recommender: Recommender
+    recommender: PartitionRecommender
     learner: Learner
     request: Request
     offer: Request
@@ -87,12 +49,10 @@ class Begun:
 
 
 def begin(
-    runtime: Runtime, recommender: Recommender, ask: Ask, marker: bytes | None = None
+    runtime: "Runtime", recommender: PartitionRecommender, ask: Ask, marker: bytes | None = None
 ) -> Begun:
     """Plan, and issue the debit and the reads together. Raises before anything is spent."""
-    request = recommender.request(
-        context=ask.context, limit=ask.limit, exclude=ask.exclude, candidates=ask.candidates
-    )
+    request = recommender.request(ask)
     recommender.touched = True
     account: Awaitable[Account] | Awaitable[Charge]
     principal = runtime.principals.client(recommender.name, ask.client)
@@ -109,14 +69,15 @@ def begin(
             released = (recommender.vendor_event,)
     plan = learner.plan(request=offer)
     # Only a recommender that says `mode: none` aloud may release without paying.
-    charge = recommender.charge(plan.events + released) if recommender.protected else FREE
-    if charge == FREE:
+    terms = recommender.terms
+    charge = FREE if terms is None else terms.charge(plan.events + released)
+    if terms is None or charge == FREE:
         account = runtime.store.balance(principal=principal)
     else:
         account = runtime.store.spend(
             principal=principal,
             charge=charge,
-            limit=recommender.limit,
+            limit=terms.limit,
             marker=marker,
             marker_ttl=recommender.ttl,
         )
@@ -124,7 +85,7 @@ def begin(
     return Begun(recommender, learner, request, offer, plan, charge, account, vectors)
 
 
-async def finish(runtime: Runtime, begun: Begun) -> Recommendation:
+async def finish(runtime: "Runtime", begun: Begun) -> Recommendation:
     """Await the debit, decide, and seal the answer."""
     recommender, plan = begun.recommender, begun.plan
     try:
@@ -166,7 +127,7 @@ async def finish(runtime: Runtime, begun: Begun) -> Recommendation:
     return _answer(runtime, begun, _draw_without(runtime, begun), Answer.DEGRADED, FREE, spent)
 
 
-def _draw_without(runtime: Runtime, begun: Begun) -> Decision:
+def _draw_without(runtime: "Runtime", begun: Begun) -> Decision:
     """Draw one of our own items without looking at the context, hence for nothing.
 
     Never a vendor: what a vendor answers depends on the cell that it is told.
@@ -182,7 +143,7 @@ def _draw_without(runtime: Runtime, begun: Begun) -> Decision:
 
 
 def _answer(
-    runtime: Runtime,
+    runtime: "Runtime",
     begun: Begun,
     decision: Decision,
     outcome: Answer,
@@ -219,18 +180,9 @@ def _answer(
         ),
         items=items,
         personalised=decision.personalised,
-        privacy=report(recommender, spent=spent, charge=charge),
+        privacy=UNPROTECTED
+        if recommender.terms is None
+        else recommender.terms.report(spent=spent, charge=charge),
         expires_at=expires_at,
         vendor=None if item is None else item.vendor,
-    )
-
-
-def report(recommender: Recommender, *, spent: Charge, charge: Charge = FREE) -> PrivacyReport:
-    """Return how a client stands with a recommender, having just been charged `charge`."""
-    if not recommender.protected:
-        return PrivacyReport(None, None, None)
-    return PrivacyReport(
-        epsilon=charge.nano_epsilon / NANO,
-        spent=recommender.accountant.spent(spent, recommender.budget),
-        remaining=recommender.accountant.remaining(spent, recommender.budget),
     )

@@ -7,17 +7,20 @@ noisy sum. The vendor's side learns as from any feedback, and adds the reward to
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from service.algorithms.cell import ARRIVALS
 from service.algorithms.contract import Update
-from service.decisions.notes import Asked, Hosted, read_note
-from service.decisions.recommender import Recommender
-from service.decisions.relay import Letter
-from service.decisions.runtime import Runtime
-from service.decisions.streams import add_reward
+from service.decisions.partition.notes import Asked, Hosted, read_note
+from service.decisions.partition.recommender import PartitionRecommender
+from service.decisions.partition.relay import Letter
+from service.decisions.partition.streams import add_reward
+from service.decisions.partition.vendors import TRAINED, note_books
 from service.decisions.tokens import Pending
-from service.decisions.vendors import TRAINED, note_books
 from service.privacy.continual.shared import STEPS
+
+if TYPE_CHECKING:
+    from service.decisions.runtime import Runtime
 
 Then = Callable[[], Awaitable[None]]
 
@@ -39,7 +42,7 @@ class Return:
 
 
 def returning(
-    runtime: Runtime, recommender: Recommender, pending: Pending, reward: float, ttl: int
+    runtime: "Runtime", recommender: PartitionRecommender, pending: Pending, reward: float, ttl: int
 ) -> Return:
     """Return what feedback on a forwarded item does, on whichever side we are."""
     note = read_note(pending.note)
@@ -49,8 +52,8 @@ def returning(
 
 
 def _on_the_asking_side(
-    runtime: Runtime,
-    recommender: Recommender,
+    runtime: "Runtime",
+    recommender: PartitionRecommender,
     pending: Pending,
     note: Asked,
     reward: float,
@@ -80,8 +83,8 @@ def _on_the_asking_side(
 
 
 def _on_the_vendors_side(
-    runtime: Runtime,
-    recommender: Recommender,
+    runtime: "Runtime",
+    recommender: PartitionRecommender,
     pending: Pending,
     note: Hosted,
     reward: float,

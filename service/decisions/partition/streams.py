@@ -20,14 +20,17 @@ under it. When the account's budget does not allow that, nothing is told.
 import math
 import struct
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from service.algorithms.forwarding import Forward, RunningSum
-from service.decisions.notes import STREAM_BYTES
-from service.decisions.recommender import Recommender
-from service.decisions.runtime import Runtime
+from service.decisions.partition.notes import STREAM_BYTES
+from service.decisions.partition.recommender import PartitionRecommender
 from service.privacy.accountants import Budget, accountant
 from service.privacy.continual.shared import STEPS
 from service.state.stores import Claim
+
+if TYPE_CHECKING:
+    from service.decisions.runtime import Runtime
 
 COUNT = 0
 SUM = 1
@@ -39,7 +42,7 @@ _ACCOUNT = "\x01vendor "
 """Begins the name of a vendor's account. No client can have it: client ids are printable."""
 
 
-def stream_of(recommender: Recommender, *, requester: str, forward: Forward) -> bytes:
+def stream_of(recommender: PartitionRecommender, *, requester: str, forward: Forward) -> bytes:
     """Return the name under which we keep the stream that a forward's reward belongs to."""
     if forward.stream:
         named = b"\1" + forward.stream.encode()
@@ -51,7 +54,13 @@ def stream_of(recommender: Recommender, *, requester: str, forward: Forward) -> 
 
 
 async def add_reward(
-    runtime: Runtime, recommender: Recommender, *, stream: bytes, claim: bytes, steps: int, ttl: int
+    runtime: "Runtime",
+    recommender: PartitionRecommender,
+    *,
+    stream: bytes,
+    claim: bytes,
+    steps: int,
+    ttl: int,
 ) -> None:
     """Count a reward in its stream, once."""
     learned = await runtime.store.learn(
@@ -65,7 +74,7 @@ async def add_reward(
         await _index(runtime, recommender, stream)
 
 
-async def pay(runtime: Runtime, recommender: Recommender, requester: str) -> bool:
+async def pay(runtime: "Runtime", recommender: PartitionRecommender, requester: str) -> bool:
     """Tell whether sums may be released to this vendor, debiting its account if they were not yet.
 
     The debit is idempotent under a marker, and what has been paid is noted for ever afterwards, so
@@ -100,7 +109,9 @@ async def pay(runtime: Runtime, recommender: Recommender, requester: str) -> boo
     return True
 
 
-async def release(runtime: Runtime, recommender: Recommender, stream: bytes) -> RunningSum | None:
+async def release(
+    runtime: "Runtime", recommender: PartitionRecommender, stream: bytes
+) -> RunningSum | None:
     """Return the stream's noisy sum so far, or None if it is empty. Must have been paid for."""
     (exact,) = await runtime.store.read(addresses=[stream])
     if len(exact) <= SUM or exact[COUNT] < 1:
@@ -134,7 +145,7 @@ async def release(runtime: Runtime, recommender: Recommender, stream: bytes) -> 
     )
 
 
-async def _noises(runtime: Runtime, places: dict[int, tuple[bytes, int]]) -> dict[int, int]:
+async def _noises(runtime: "Runtime", places: dict[int, tuple[bytes, int]]) -> dict[int, int]:
     """Return what is stored for every node; 0 if nothing is."""
     addresses = list({address for address, _ in places.values()})
     vectors = dict(zip(addresses, await runtime.store.read(addresses=addresses), strict=True))
@@ -162,6 +173,6 @@ def _place(stream: bytes, epsilon: float, node: int) -> tuple[bytes, int]:
     return blake2b(stream + key, digest_size=16, person=b"noise").digest(), field
 
 
-async def _index(runtime: Runtime, recommender: Recommender, address: bytes) -> None:
+async def _index(runtime: "Runtime", recommender: PartitionRecommender, address: bytes) -> None:
     """Note an address, so that it is erased together with its recommender."""
     await runtime.store.index_cell(index=recommender.guests.streams, address=address, level=0)

@@ -1,16 +1,19 @@
 """From a plan and what the store said to a decision, reading deeper as far as it takes."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from service.algorithms.contract import Decision, Deeper, Learner, Plan, Request, Vector
-from service.decisions.runtime import Runtime
 from service.errors import StoreUnavailable, Underpaid
+
+if TYPE_CHECKING:
+    from service.decisions.runtime import Runtime
 
 _MOST_LEVELS = 128
 
 
 async def decide(
-    runtime: Runtime, learner: Learner, request: Request, plan: Plan, vectors: Sequence[Vector]
+    runtime: "Runtime", learner: Learner, request: Request, plan: Plan, vectors: Sequence[Vector]
 ) -> Decision:
     """Decide; a decision that released something else than its plan said is withheld."""
     state = dict(zip(plan.reads, vectors, strict=True))

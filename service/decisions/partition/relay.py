@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 from service.decisions.observer import Observer
+from service.decisions.partition.vendors import VendorGateway
 from service.decisions.tokens import Sealer
-from service.decisions.vendors import VendorGateway
 from service.errors import DiscreetError, StoreUnavailable, VendorUnavailable
 from service.state.stores import Store
 

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass, field
 
 from service.algorithms.forwarding import Forward, Forwarded
-from service.decisions.documents import RecommenderDocument
-from service.decisions.forwards import answer_forward, hear_feedback
+from service.decisions.partition.document import AdaptivePartitionDocument
+from service.decisions.partition.forwards import answer_forward, hear_feedback
 from service.decisions.recommend import Ask, Recommendation, recommend
 from service.decisions.runtime import Runtime
 from service.errors import DiscreetError, VendorUnavailable
@@ -78,7 +78,7 @@ async def open_runtime(
     )
 
 
-def asking(**changes: object) -> RecommenderDocument:
+def asking(**changes: object) -> AdaptivePartitionDocument:
     """The asking side: one item of its own, and one vendor."""
     fields: dict[str, object] = {
         "items": ["own"],

@@ -1,4 +1,4 @@
-"""Every Prometheus series, declared once, and the observer that feeds them.
+"""Metrics: the observer that feeds every series, and what a scrape is answered.
 
 Labels are of bounded size: recommenders and peers (which only an administrator can name),
 algorithms, outcomes, routes, operations. No client, context or single reward is ever counted
@@ -10,169 +10,21 @@ with those of all requests in that span; a scrape waits that long before it read
 """
 
 import os
-from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    disable_created_metrics,
-    generate_latest,
-)
+from prometheus_client import CollectorRegistry, disable_created_metrics, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from service.decisions.observer import Answer, Heard
+from service.decisions.observer import Answer, Count, Figure, Heard
+from service.metrics.samples import Durations, Tally
+from service.metrics.series import Series
 from service.privacy.charges import NANO, Charge
 
 FLUSH_SECONDS = 0.02
-DURATIONS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
-RECOMMENDER = ("recommender", "algorithm")
 LONGEST_PEER = 64
 
 Later = Callable[[float, Callable[[], None]], object]
-
-
-class Tally:
-    """What one recommender's decisions added since the last flush."""
-
-    __slots__ = (
-        "answers",
-        "dirty",
-        "exhausted",
-        "heard",
-        "items",
-        "nano_epsilon",
-        "nano_rho",
-        "regret",
-        "reward",
-    )
-
-    def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Begin again at nothing."""
-        self.answers: dict[Answer, int] = {}
-        self.heard: dict[Heard, int] = {}
-        self.items = 0
-        self.nano_epsilon = 0
-        self.nano_rho = 0
-        self.regret = 0.0
-        self.reward = 0.0
-        self.exhausted = 0
-        self.dirty = False
-
-
-class Durations:
-    """One histogram's samples since the last flush, by bucket."""
-
-    __slots__ = ("_child", "_counts", "_sum", "dirty")
-
-    def __init__(self, child: Histogram) -> None:
-        self._child = child
-        self._counts = [0] * (len(DURATIONS) + 1)
-        self._sum = 0.0
-        self.dirty = False
-
-    def add(self, seconds: float) -> None:
-        """Note one sample."""
-        self._counts[bisect_left(DURATIONS, seconds)] += 1
-        self._sum += seconds
-        self.dirty = True
-
-    def flush(self) -> None:
-        """Write what was noted. `observe` takes one sample at a time, so its parts are used."""
-        child: Any = self._child
-        child._sum.inc(self._sum)
-        for bucket, count in enumerate(self._counts):
-            if count:
-                child._buckets[bucket].inc(count)
-                self._counts[bucket] = 0
-        self._sum = 0.0
-        self.dirty = False
-
-
-class Series:
-    """The declarations, by the thing that they are about."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, help_: str, labels: tuple[str, ...] = RECOMMENDER) -> Counter:
-            return Counter(f"discreet_{name}", help_, labels, registry=registry)
-
-        def gauge(name: str, help_: str, mode: Any, labels: tuple[str, ...] = ()) -> Gauge:
-            return Gauge(
-                f"discreet_{name}", help_, labels, registry=registry, multiprocess_mode=mode
-            )
-
-        def durations(name: str, help_: str, labels: tuple[str, ...]) -> Histogram:
-            return Histogram(
-                f"discreet_{name}", help_, labels, registry=registry, buckets=DURATIONS
-            )
-
-        self.recommendations = counter(
-            "recommendations_total",
-            "Answers, by outcome: personalised, degraded (the budget is spent), unprotected "
-            "(mode none), repeated (a retry), refused, empty.",
-            (*RECOMMENDER, "outcome"),
-        )
-        self.items = counter("items_total", "Items recommended.")
-        self.epsilon = counter("epsilon_spent_total", "Privacy loss charged to clients, epsilon.")
-        self.rho = counter("rho_spent_total", "Privacy loss charged to clients, zCDP rho.")
-        self.exhausted = counter(
-            "budgets_exhausted_total", "Debits refused because a client's budget is spent."
-        )
-        self.regret = counter(
-            "estimated_regret_total",
-            "Plug-in estimate of regret from the learner's own means; not the true regret.",
-        )
-        self.feedback = counter(
-            "feedback_total",
-            "Feedback, by outcome: counted, duplicate, conflict, expired, forged.",
-            (*RECOMMENDER, "outcome"),
-        )
-        self.reward = counter("reward_total", "Sum of the rewards counted.")
-        self.cells = gauge("cells", "Cells with statistics.", "mostrecent", RECOMMENDER)
-        self.depth = gauge("depth", "Deepest level of the partition.", "mostrecent", RECOMMENDER)
-        self.splits = gauge("splits", "Cells that have split.", "mostrecent", RECOMMENDER)
-        self.explored = gauge(
-            "arms_explored", "Items with feedback somewhere.", "mostrecent", RECOMMENDER
-        )
-        self.forwards = counter(
-            "forwards_total",
-            "Questions to vendors, by outcome: answered, trained, or why not (closed, busy, dead, "
-            "slow, refused, malformed, implausible).",
-            ("recommender", "peer", "outcome"),
-        )
-        self.hosted = counter(
-            "forwards_received_total",
-            "Questions by other vendors, by outcome: answered, trained, unpaid (the account for "
-            "running sums is spent, so none was told).",
-            ("recommender", "peer", "outcome"),
-        )
-        self.circuit = gauge(
-            "vendor_circuit_open", "1 while a worker leaves a vendor out.", "livemax", ("peer",)
-        )
-        self.outbox = gauge(
-            "vendor_outbox", "Feedback that waits to be passed on to vendors.", "mostrecent"
-        )
-        self.surveys = (self.cells, self.depth, self.splits, self.explored)
-        self.requests = durations(
-            "request_duration_seconds",
-            "Time to answer a request, by route template and class of status.",
-            ("method", "route", "status"),
-        )
-        self.in_flight = gauge("requests_in_flight", "Requests being answered.", "livesum")
-        self.store = durations(
-            "store_duration_seconds", "Time until the store answered.", ("operation",)
-        )
-        self.store_failures = counter(
-            "store_failures_total", "Operations that the store did not answer.", ("operation",)
-        )
-        self.store_up = gauge("store_up", "1 if the store answers every worker.", "livemin")
-        self.build = gauge("build_info", "The version that is running.", "max", ("version",))
 
 
 class Metrics:
@@ -185,6 +37,7 @@ class Metrics:
         self._series.build.labels(version).set(1)
         self._tallies: dict[tuple[str, str], Tally] = {}
         self._surveyed: set[tuple[str, str]] = set()
+        self._figures: set[tuple[Figure, tuple[str, ...]]] = set()
         self._requests: dict[tuple[str, str, int], Durations] = {}
         self._operations: dict[str, Durations] = {}
         self._in_flight = 0
@@ -247,6 +100,9 @@ class Metrics:
             if labels[0] == recommender:
                 for gauge in self._series.surveys:
                     gauge.labels(*labels).set(0)
+        for what, named in self._figures:
+            if named[0] == recommender:
+                self._series.figures[what].labels(*named).set(0)
 
     def forward(self, *, recommender: str, vendor: str, outcome: str) -> None:
         self._series.forwards.labels(recommender, vendor, outcome).inc()
@@ -256,6 +112,27 @@ class Metrics:
 
     def outbox(self, waiting: int) -> None:
         self._series.outbox.set(waiting)
+
+    def spent(self, *, recommender: str, algorithm: str, charge: Charge) -> None:
+        tally = self._tally(recommender, algorithm)
+        tally.nano_epsilon += charge.nano_epsilon
+        tally.nano_rho += charge.nano_rho
+
+    def count(self, *, recommender: str, what: Count, label: str = "", amount: int = 1) -> None:
+        labels = (recommender, label) if label else (recommender,)
+        self._series.counts[what].labels(*labels).inc(amount)
+
+    def figure(self, *, recommender: str, what: Figure, value: float, label: str = "") -> None:
+        labels = (recommender, label) if label else (recommender,)
+        self._figures.add((what, labels))
+        self._series.figures[what].labels(*labels).set(value)
+
+    def exchanged(
+        self, *, recommender: str, peer: str, direction: str, outcome: str, size: int
+    ) -> None:
+        named = (recommender, peer[:LONGEST_PEER], direction)
+        self._series.messages.labels(*named, outcome).inc()
+        self._series.message_bytes.labels(*named).inc(size)
 
     def circuit(self, vendor: str, is_open: bool) -> None:
         """Note that a vendor is left out, or asked again."""

@@ -15,17 +15,32 @@ from service.algorithms.contract import Request
 from service.algorithms.forwarding import Forwarded, RunningSum, centre_of
 from service.decisions.clients import budget_of
 from service.decisions.feedback import Feedback, feedback_batch, give_feedback
-from service.decisions.forwards import open_handle
+from service.decisions.partition.document import VENDOR
+from service.decisions.partition.forwards import open_handle
+from service.decisions.partition.vendors import (
+    ENOUGH,
+    MERGED,
+    TRAINED,
+    TRAINING,
+    WEIGHT,
+    books_of,
+    worth,
+)
 from service.decisions.recommend import Ask, recommend_batch
-from service.decisions.recommender import VENDOR
 from service.decisions.runtime import Runtime
 from service.decisions.tokens import open_decision
-from service.decisions.vendors import ENOUGH, MERGED, TRAINED, TRAINING, WEIGHT, books_of, worth
 from service.errors import InvalidArgument, RewardConflict
 from service.simulation.noise import SeededNoise
 from service.state.memory import MemoryStore
 from tests.decisions.conftest import Clock, document
-from tests.decisions.neighbours import MANY, Wire, ask, ask_for_vendor, asking, open_runtime
+from tests.decisions.partition.neighbours import (
+    MANY,
+    Wire,
+    ask,
+    ask_for_vendor,
+    asking,
+    open_runtime,
+)
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,8 @@ from collections import OrderedDict
 from hashlib import blake2b
 
 from service.algorithms.contract import Learner
-from service.decisions.documents import RecommenderDocument
-from service.decisions.families import LearnerFactory
+from service.decisions.partition.document import AdaptivePartitionDocument
+from service.decisions.partition.learners import LearnerFactory
 from service.privacy.continual.shared import SharedSum
 
 MOST_LEARNERS = 8
@@ -23,7 +23,7 @@ class Guests:
     def __init__(
         self,
         *,
-        document: RecommenderDocument,
+        document: AdaptivePartitionDocument,
         generation: bytes,
         arms: int,
         learner_for: LearnerFactory,

@@ -8,10 +8,10 @@ import pytest
 
 from service.algorithms.adaptive_partition import AdaptivePartition
 from service.algorithms.forwarding import Forward, Forwarded, RunningSum
-from service.decisions import streams
 from service.decisions.feedback import Feedback, give_feedback
-from service.decisions.forwards import answer_forward, hear_feedback, open_handle
-from service.decisions.guests import MOST_LEARNERS
+from service.decisions.partition import streams
+from service.decisions.partition.forwards import answer_forward, hear_feedback, open_handle
+from service.decisions.partition.guests import MOST_LEARNERS
 from service.decisions.recommend import Ask, recommend
 from service.decisions.runtime import Runtime
 from service.errors import (
@@ -28,7 +28,7 @@ from service.privacy.continual.shared import SharedSum
 from service.simulation.noise import SeededNoise
 from service.state.memory import MemoryStore
 from tests.decisions.conftest import Clock, document
-from tests.decisions.neighbours import open_runtime
+from tests.decisions.partition.neighbours import open_runtime
 
 pytestmark = pytest.mark.anyio
 

@@ -1,0 +1,7 @@
+"""The routes that one family alone needs: votes, profiles, what nodes say to each other."""
+
+from collections.abc import Sequence
+
+from fastapi import APIRouter
+
+FAMILY_ROUTERS: Sequence[APIRouter] = ()

@@ -1,0 +1,28 @@
+"""Every kind of recommender that can be asked for, told apart by `algorithm`."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
+
+from service.decisions.documents import RecommenderDocument
+from service.decisions.partition.document import AdaptivePartitionDocument
+
+EveryDocument = Annotated[
+    AdaptivePartitionDocument,
+    Field(discriminator="algorithm"),
+]
+"""A recommender: its algorithm decides which fields there are."""
+
+ALGORITHMS = ("p-dap",)
+
+_ADAPTER: TypeAdapter[RecommenderDocument] = TypeAdapter(EveryDocument)
+
+
+def read_document(fields: Any) -> RecommenderDocument:
+    """Return the document that these fields make, or raise pydantic's `ValidationError`."""
+    return _ADAPTER.validate_python(fields)
+
+
+def read_document_json(content: bytes | str) -> RecommenderDocument:
+    """Return the document in this JSON."""
+    return _ADAPTER.validate_json(content)

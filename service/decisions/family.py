@@ -1,0 +1,120 @@
+"""What a family of algorithms does with requests: the one protocol between them and the service.
+
+A worker has one object per algorithm, made with the runtime. What it holds in memory is a cache:
+losing it may cost time, and must change neither what is answered (as a distribution) nor what is
+charged. Everything that must last is in the store.
+"""
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Protocol
+
+from service.decisions.asking import Ask, Feedback, Receipt, Recommendation
+from service.decisions.recommender import Recommender, Stored
+from service.decisions.terms import UNPROTECTED, PrivacyReport
+from service.decisions.tokens import Pending
+
+if TYPE_CHECKING:
+    from service.decisions.runtime import Runtime
+
+
+class Family(Protocol):
+    """One algorithm at work in one worker. Derive from `Plain` for what most of them share."""
+
+    def compile(self, *, name: str, stored: Stored) -> Recommender:
+        """Return the recommender that a stored document describes. Pure: it may be thrown away.
+
+        Raises `InvalidArgument` for a document that cannot be served; nothing is stored then.
+        """
+        ...
+
+    def check(self, recommender: Recommender, ask: Ask) -> None:
+        """Raise `InvalidArgument` for a question that cannot be asked here."""
+        ...
+
+    def answer(
+        self, runtime: "Runtime", recommender: Recommender, ask: Ask, marker: bytes | None = None
+    ) -> Awaitable[Recommendation]:
+        """Answer a question.
+
+        Whatever can be issued at once is issued when this is called, so that a batch of questions
+        shares a round trip; a family that cannot do that returns a task. A `marker` names the
+        caller's event: whatever is debited must be debited under it, once.
+        """
+        ...
+
+    def hear(
+        self,
+        runtime: "Runtime",
+        recommender: Recommender,
+        pending: Pending,
+        feedback: Feedback,
+        ttl: int,
+    ) -> Awaitable[Receipt]:
+        """Count feedback once. `ttl` is how long, in seconds, a claim on it must be remembered.
+
+        As with `answer`, what can be issued at once is.
+        """
+        ...
+
+    async def refresh(self, runtime: "Runtime", recommender: Recommender) -> None:
+        """Bring the worker's memory of a recommender up to date.
+
+        Called once it is compiled, before it answers anything, and then about every second while
+        `recommender.touched` says that something happened.
+        """
+        ...
+
+    async def remove(self, runtime: "Runtime", recommender: Recommender) -> None:
+        """Erase what a recommender learned. Ledgers stay."""
+        ...
+
+    async def forget(self, runtime: "Runtime", recommender: Recommender, client: str) -> int:
+        """Erase what is stored about a client; return how many things that was. Ledgers stay."""
+        ...
+
+    async def standing(
+        self, runtime: "Runtime", recommender: Recommender, client: str
+    ) -> PrivacyReport:
+        """Return how the ledger stands that pays for this client's answers."""
+        ...
+
+    def start(self, runtime: "Runtime") -> None:
+        """Begin whatever runs in the background. Not called in simulations."""
+        ...
+
+    async def stop(self) -> None:
+        """End it."""
+        ...
+
+
+class Plain:
+    """What most families share: sums by cell, a ledger per client, nothing in the background."""
+
+    async def refresh(self, runtime: "Runtime", recommender: Recommender) -> None:
+        """Nothing is kept in memory."""
+
+    async def remove(self, runtime: "Runtime", recommender: Recommender) -> None:
+        """Erase every cell that was indexed."""
+        for index in recommender.indexes:
+            await runtime.store.remove_cells(index=index)
+
+    async def forget(self, runtime: "Runtime", recommender: Recommender, client: str) -> int:
+        """Sums have no names in them."""
+        return 0
+
+    async def standing(
+        self, runtime: "Runtime", recommender: Recommender, client: str
+    ) -> PrivacyReport:
+        """Return how the client's own ledger stands."""
+        if recommender.terms is None:
+            return UNPROTECTED
+        spent = await runtime.store.balance(
+            principal=runtime.principals.client(recommender.name, client)
+        )
+        return recommender.terms.report(spent=spent)
+
+    def start(self, runtime: "Runtime") -> None:
+        """Nothing runs in the background."""
+
+    async def stop(self) -> None:
+        """Nothing ran."""

@@ -1,0 +1,1 @@
+"""Adaptive partition over vendors, as requests meet it: answers, feedback, vendors, surveys."""

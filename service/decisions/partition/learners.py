@@ -1,0 +1,31 @@
+"""Which algorithm a document asks for: the one place that knows every family."""
+
+from typing import Protocol
+
+from service.algorithms.adaptive_partition import AdaptivePartition
+from service.algorithms.contract import Learner
+from service.decisions.partition.document import AdaptivePartitionDocument
+
+
+class LearnerFactory(Protocol):
+    """How a document becomes a learner. Only a simulation may use another than `learner_for`."""
+
+    def __call__(
+        self, *, document: AdaptivePartitionDocument, generation: bytes, arms: int
+    ) -> Learner: ...
+
+
+def learner_for(*, document: AdaptivePartitionDocument, generation: bytes, arms: int) -> Learner:
+    """Return the learner with the document's parameters, for statistics of `arms` slots."""
+    return AdaptivePartition(
+        generation=generation,
+        dimensions=document.context.dimensions,
+        arms=arms,
+        segments=document.partition.segments,
+        base=document.partition.base,
+        growth=document.partition.growth,
+        similarity=document.partition.similarity,
+        exploration_rate=document.exploration.rate,
+        epsilon=document.privacy.epsilon,
+        mode=document.privacy.mode,
+    )

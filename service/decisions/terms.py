@@ -1,0 +1,52 @@
+"""The terms on which somebody is protected: how losses add up, and how much there may be."""
+
+from dataclasses import dataclass
+
+from service.privacy.accountants import Budget, accountant
+from service.privacy.charges import NANO, Charge
+from service.privacy.events import Composed, PrivacyEvent
+
+FREE = Charge()
+_MOST_PRICES = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyReport:
+    """What an answer cost, and where the ledger that paid for it stands after it.
+
+    All None when the recommender protects nobody.
+    """
+
+    epsilon: float | None
+    spent: Budget | None
+    remaining: Budget | None
+
+
+UNPROTECTED = PrivacyReport(None, None, None)
+
+
+class Terms:
+    """A budget under one way of accounting. `limit` is what a ledger may hold."""
+
+    def __init__(self, *, accounting: str, budget: Budget) -> None:
+        self.accountant = accountant(accounting)
+        self.budget = budget
+        self.limit = self.accountant.limit(budget)
+        self._prices: dict[tuple[PrivacyEvent, ...], Charge] = {}
+
+    def charge(self, events: tuple[PrivacyEvent, ...]) -> Charge:
+        """Return what these releases cost together; plans repeat, so their prices are kept."""
+        known = self._prices.get(events)
+        if known is None:
+            known = self.accountant.charge(Composed(events)) if events else FREE
+            if len(self._prices) < _MOST_PRICES:
+                self._prices[events] = known
+        return known
+
+    def report(self, *, spent: Charge, charge: Charge = FREE) -> PrivacyReport:
+        """Return how a ledger stands that has just been charged `charge`."""
+        return PrivacyReport(
+            epsilon=charge.nano_epsilon / NANO,
+            spent=self.accountant.spent(spent, self.budget),
+            remaining=self.accountant.remaining(spent, self.budget),
+        )
