@@ -14,6 +14,7 @@ from service.errors import DiscreetError, InvalidArgument
 
 COMMANDS = (
     ("serve", "answer requests over HTTP"),
+    ("hub", "keep a history on this device, and send only what its owner agreed to"),
     ("keys", "make, list and revoke API keys; make token keys"),
     ("audit", "check every privacy claim, and that planted faults are caught"),
     ("simulate", "choose an epsilon on made-up or logged data, or send made-up traffic"),

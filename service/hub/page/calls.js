@@ -1,0 +1,43 @@
+// The page's only way to talk, and only to the device that served it.
+
+const KEPT = 'discreet-hub-secret';
+const HEADER = 'X-Discreet-Hub';
+const PATIENCE_MS = 120_000;
+
+// The secret comes in the fragment, which is never sent, and stays in this tab.
+export function takeSecret() {
+  const given = new URLSearchParams(location.hash.slice(1)).get('secret');
+  if (given) {
+    sessionStorage.setItem(KEPT, given);
+    history.replaceState(null, '', location.pathname);
+  }
+  return Boolean(sessionStorage.getItem(KEPT));
+}
+
+export class Refusal extends Error {}
+
+// `body` is a file, sent as it is, or anything that JSON can say.
+export async function call(method, path, body) {
+  const headers = { [HEADER]: sessionStorage.getItem(KEPT) ?? '' };
+  let content = body;
+  if (body !== undefined && !(body instanceof Blob)) {
+    headers['Content-Type'] = 'application/json';
+    content = JSON.stringify(body);
+  }
+  let answer;
+  try {
+    answer = await fetch(`/api/${path}`, {
+      method, headers, body: content, cache: 'no-store', signal: AbortSignal.timeout(PATIENCE_MS),
+    });
+  } catch {
+    throw new Refusal('The hub on this device does not answer. Is it still running?');
+  }
+  let said = null;
+  try {
+    said = await answer.json();
+  } catch {
+    throw new Refusal('The hub on this device gave no answer that can be read.');
+  }
+  if (!answer.ok) throw new Refusal(said.detail);
+  return said;
+}

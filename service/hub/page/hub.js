@@ -1,0 +1,109 @@
+// The page: one state from the hub, shown by four parts.
+
+import { Refusal, call, takeSecret } from './calls.js';
+import { Choices } from './choices.js';
+import { epsilon, id, number, onClick, times, when } from './elements.js';
+import { History } from './history.js';
+import { Release } from './release.js';
+import { Rows } from './rows.js';
+
+class Page {
+  constructor() {
+    this.history = new History(this);
+    this.choices = new Choices(this);
+    this.release = new Release(this);
+    this.rows = new Rows(this);
+    id('limits').addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.attempt(() => this.keepLimits());
+    });
+    onClick(id('new-client'), () => this.attempt(() => this.replaceClient()));
+    onClick(id('fetch-catalogue'), () => this.attempt(() => this.fetchCatalogue()));
+    addEventListener('hashchange', () => takeSecret() && this.start());
+  }
+
+  async start() {
+    if (!takeSecret()) {
+      this.complain('Open this page with the address that the hub printed when it started: it ends in “#secret=…”.');
+      return;
+    }
+    await this.attempt(async () => {
+      const state = await call('GET', 'state');
+      this.show(state);
+      id('body').hidden = false;
+      // The catalogue is public and always fetched whole: asking for it tells nothing.
+      if (state.fetch) await this.fetchCatalogue();
+      if (this.state.catalogue) await this.history.refresh();
+    });
+  }
+
+  // Runs work that may be refused; says so in words and leaves everything as it was.
+  async attempt(work) {
+    this.complain('');
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      this.complain(error.message);
+      return undefined;
+    }
+  }
+
+  complain(text) {
+    id('message').textContent = text;
+    id('message').hidden = !text;
+    if (text) {
+      this.say('');
+      id('message').scrollIntoView({ block: 'nearest' });
+    }
+  }
+
+  say(text) {
+    id('status').textContent = text;
+  }
+
+  show(state) {
+    this.state = state;
+    const { account, server, catalogue } = state;
+    id('where').textContent = server ? `for ${server.recommender} at ${new URL(server.url).host}` : 'no server: nothing can be sent';
+    id('total').hidden = false;
+    id('total').textContent = `${epsilon(account.epsilon)} spent of ${number(account.limit)}`;
+    id('total').classList.toggle('open', account.openly.length > 0);
+    id('client-now').textContent = state.client;
+    for (const [field, value] of [['limit', account.limit], ['threshold', state.threshold]]) {
+      if (document.activeElement !== id(field)) id(field).value = value;
+    }
+    id('about-catalogue').textContent = catalogue
+      ? `The catalogue has ${times(catalogue.items, 'item')} in ${times(catalogue.categories.length, 'category', 'categories')}; it came from ${catalogue.source} on ${when(catalogue.fetched)}.`
+      : 'There is no catalogue yet.';
+    id('fetch-catalogue').hidden = !server;
+    for (const part of ['seen', 'choose', 'recommendations']) id(part).hidden = !catalogue;
+    this.history.show(state);
+    this.choices.show(state);
+    this.release.show(state);
+    this.rows.show(state);
+  }
+
+  async fetchCatalogue() {
+    const { rematched, state } = await call('POST', 'catalogue');
+    this.show(state);
+    await this.history.refresh();
+    this.say(`The catalogue is here.${rematched ? ` It knows ${times(rematched, 'title')} of your history that had been unknown.` : ''}`);
+  }
+
+  async keepLimits() {
+    this.show(await call('PUT', 'limits', {
+      limit: id('limit').valueAsNumber, threshold: id('threshold').valueAsNumber,
+    }));
+    this.say('Kept.');
+  }
+
+  async replaceClient() {
+    const { withdrawn, trouble, state } = await call('POST', 'client');
+    this.show(state);
+    if (withdrawn) this.say('You have another id now. What was stored under the old one has been emptied.');
+    else this.complain(`You have another id now, but what the old one sent is still there. ${trouble}`);
+  }
+}
+
+new Page().start();

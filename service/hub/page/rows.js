@@ -1,0 +1,44 @@
+// Recommendations in rows, arranged on this device.
+
+import { call } from './calls.js';
+import { element, id, onClick, times } from './elements.js';
+
+export class Rows {
+  constructor(page) {
+    this.page = page;
+    onClick(id('fetch-rows'), () => page.attempt(() => this.fetch()));
+  }
+
+  show({ server }) {
+    id('fetch-rows').disabled = !server;
+  }
+
+  async fetch() {
+    const { rows } = await call('POST', 'recommendations');
+    id('rows').replaceChildren(...rows.filter(({ items }) => items.length).map((row, place) => this.row(row, place)));
+    if (!id('rows').children.length) id('rows').append(element('p', { className: 'quiet' }, 'The server has nothing to recommend yet.'));
+    id('fetch-rows').textContent = 'Get them again';
+  }
+
+  row({ category, items, personalised, seen }, place) {
+    const heading = element('h3', { id: `row-${place}` }, category ?? 'For you',
+      element('small', {}, category === null ? (personalised ? ' from what you released' : ' popular: the server knows nothing of you')
+        : ` you have seen ${times(seen, 'item')}`));
+    const list = element('ul', { className: 'cards', tabIndex: 0 }, ...items.map((item) => this.card(item)));
+    list.setAttribute('aria-labelledby', heading.id);
+    return element('section', { className: 'shelf-row' }, heading, list);
+  }
+
+  card({ id: item, title, categories }) {
+    const seen = element('button', { type: 'button', className: 'second' }, 'Seen it');
+    seen.setAttribute('aria-label', `Seen ${title}`);
+    onClick(seen, () => this.page.attempt(async () => {
+      await this.page.history.mark(item, true);
+      seen.textContent = 'In your history';
+      seen.disabled = true;
+    }));
+    const card = element('li', {}, element('b', {}, title), element('span', { className: 'quiet' }, categories.join(', ')), seen);
+    card.dataset.item = item;
+    return card;
+  }
+}

@@ -1,0 +1,56 @@
+"""What the hub keeps, all of it on this device, statement by statement."""
+
+VERSION = 1
+
+STATEMENTS = (
+    # Single values: the client's id, the choices, the limit. Each is JSON.
+    """CREATE TABLE facts (
+        name  TEXT PRIMARY KEY,
+        value TEXT NOT NULL
+    )""",
+    # The public list of items, in the order of its source. Categories are a JSON list of names.
+    """CREATE TABLE catalogue (
+        position   INTEGER PRIMARY KEY,
+        id         TEXT NOT NULL UNIQUE,
+        title      TEXT NOT NULL,
+        categories TEXT NOT NULL
+    )""",
+    # PRIVATE: items seen. The title is kept beside the id so that it outlives the catalogue.
+    """CREATE TABLE history (
+        item   TEXT PRIMARY KEY,
+        title  TEXT NOT NULL,
+        source TEXT NOT NULL,
+        added  TEXT NOT NULL
+    )""",
+    # PRIVATE: titles of imported lists that no item has, or not yet.
+    """CREATE TABLE unmatched (
+        title TEXT PRIMARY KEY,
+        added TEXT NOT NULL
+    )""",
+    # What every drawing cost. `openly` is a JSON list: the categories released as they are.
+    """CREATE TABLE ledger (
+        number       INTEGER PRIMARY KEY,
+        made         TEXT NOT NULL,
+        nano_epsilon INTEGER NOT NULL CHECK (typeof(nano_epsilon) = 'integer'),
+        nano_rho     INTEGER NOT NULL CHECK (typeof(nano_rho) = 'integer'),
+        pico_delta   INTEGER NOT NULL CHECK (typeof(pico_delta) = 'integer'),
+        openly       TEXT NOT NULL
+    )""",
+    """CREATE TRIGGER ledger_keeps_rows BEFORE DELETE ON ledger
+        BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END""",
+    """CREATE TRIGGER ledger_keeps_amounts BEFORE UPDATE ON ledger
+        BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END""",
+    # What was drawn. A release is stored before it is shown, and `items` is exactly what is sent.
+    # PRIVATE: `openly` (those of the items that stand there as seen) and `basis` (the history it
+    # was drawn from), both JSON lists of ids.
+    """CREATE TABLE releases (
+        number    INTEGER PRIMARY KEY REFERENCES ledger (number),
+        choices   TEXT NOT NULL,
+        catalogue TEXT NOT NULL,
+        items     TEXT NOT NULL,
+        openly    TEXT NOT NULL,
+        basis     TEXT NOT NULL,
+        sent      TEXT,
+        sent_as   TEXT
+    )""",
+)

@@ -1,0 +1,56 @@
+"""A hub on a fresh database, with a small catalogue of invented films."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.hub.catalogue import PublicCatalogue, parse
+from service.hub.database import Database
+from service.hub.hub import Hub
+from service.hub.upstream import Upstream
+from tests.hub.recommending import KEY, NAME, Recommending, recommending
+
+NOW = "2026-01-02T03:04:05+00:00"
+
+
+def document() -> dict[str, Any]:
+    """48 films: three categories, each item in one or two of them, and a category without any."""
+    kinds = (["Drama"], ["Comedy"], ["Crime"], ["Drama", "Comedy"], ["Comedy", "Crime"], ["Drama"])
+    return {
+        "categories": ["Drama", "Comedy", "Crime", "Silent"],
+        "items": [
+            {"id": f"f{n}", "title": f"Film Number {n} ({1970 + n})", "categories": kinds[n % 6]}
+            for n in range(48)
+        ],
+    }
+
+
+@pytest.fixture
+def public() -> PublicCatalogue:
+    """The catalogue, checked."""
+    return parse(document())
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Database:
+    """A fresh database."""
+    return Database(tmp_path / "hub.sqlite")
+
+
+@pytest.fixture
+def served() -> Iterator[Recommending]:
+    """A server that records everything."""
+    with recommending(document()) as running:
+        yield running
+
+
+@pytest.fixture
+def hub(database: Database, served: Recommending) -> Hub:
+    """A hub that has the server's catalogue."""
+    upstream = Upstream(url=served.url, recommender=NAME, key=KEY)
+    made = Hub(database, upstream, now=lambda: NOW)
+    made.fetch_catalogue()
+    served.asked.clear()
+    return made
