@@ -154,3 +154,40 @@ async def test_a_recommender_may_refuse_when_the_budget_is_spent(caller: Caller)
     refused = await caller.ask("x", recommender="strict")
     assert refused.status_code == 403
     assert refused.json()["type"] == "urn:discreet:problem:budget-exhausted"
+
+
+@pytest.mark.parametrize("algorithm", [None, "p-dab", 3, ""])
+async def test_an_unknown_algorithm_is_named_with_those_there_are(
+    caller: Caller, algorithm: object
+) -> None:
+    document = {} if algorithm is None else {"algorithm": algorithm}
+    answer = await caller.put("/recommenders/new", json=document)
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["field"] == "algorithm"
+    assert "p-dap" in error["message"]
+
+
+async def test_places_in_a_document_do_not_name_the_algorithm(caller: Caller) -> None:
+    document = {"algorithm": "p-dap", "context": {"dimensions": "2"}, "colour": 1}
+    answer = await caller.put("/recommenders/new", json=document)
+    fields = {error["field"] for error in answer.json()["errors"]}
+    assert fields == {"context.dimensions", "colour"}
+
+
+async def test_fields_of_other_families_are_refused(caller: Caller) -> None:
+    ask = {"recommender": "films", "client": "ada", "context": [0.5, 0.5]}
+    for field, value in (
+        ("round", "first"),
+        ("category", "drama"),
+        ("features", [0.5]),
+        ("features", {"indices": [1], "values": [1.0]}),
+    ):
+        answer = await caller.post("/recommend", json={**ask, field: value})
+        assert answer.status_code == 422
+        assert field in answer.json()["detail"]
+    answer = await caller.post(
+        "/recommend", json={**ask, "candidates": ["a", {"id": "b", "features": [1.0, "x"]}]}
+    )
+    (error,) = answer.json()["errors"]
+    assert error["field"] == "candidates.1.features.1"
