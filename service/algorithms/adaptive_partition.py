@@ -61,7 +61,7 @@ from service.algorithms.contract import (
 )
 from service.algorithms.memory import Memory, posterior
 from service.algorithms.mixture import Mixture
-from service.algorithms.outlook import Outlook
+from service.algorithms.outlook import Outlook, Weights
 from service.algorithms.partition import Partition, Route, check_request
 from service.algorithms.shortlist import Slots
 from service.errors import InvalidArgument
@@ -254,7 +254,7 @@ class AdaptivePartition:
         counts: Floats,
         seen: int,
     ) -> Mixture:
-        ranking, curiosity = self._offer(request.available, outlook, outlook.ranking)
+        ranking, curiosity, total = self._offer(request.available, outlook, outlook.ranking)
         response, size = None, len(ranking)
         if self.mode != "none":
             response = self._responses[min(level, outlook.depth, len(self._responses) - 1)]
@@ -264,13 +264,14 @@ class AdaptivePartition:
         utilities = means[ranking]
         # Optimism: an arm tried little here may be better than it looks. This is how exploration
         # within the cell is part of the utility, and so protected like everything else.
-        middle = float(np.add.reduce(utilities)) / len(utilities)
-        variance = middle * (1.0 - middle)
-        tried = counts[ranking] + 1.0
-        utilities = utilities + _OPTIMISM * np.sqrt(variance * math.log1p(seen) / tried)
+        if len(ranking) > 1:
+            middle = float(np.add.reduce(utilities)) / len(utilities)
+            flattery = _OPTIMISM * math.sqrt(middle * (1.0 - middle) * math.log1p(seen))
+            utilities += flattery / np.sqrt(counts[ranking] + 1.0)
         return Mixture(
             arms=request.available,
             curiosity=curiosity,
+            curiosity_total=total,
             coin=outlook.coin,
             ranking=ranking,
             utilities=utilities,
@@ -280,23 +281,28 @@ class AdaptivePartition:
 
     def _offer(
         self, available: Slots, outlook: Outlook, ranking: Slots
-    ) -> tuple[Slots, "np.ndarray[tuple[int], np.dtype[np.int64]]"]:
-        """Return the ranking and the weights of exploration, of the available arms only."""
+    ) -> tuple[Slots, Weights, int]:
+        """Return the ranking and the weights of exploration, of the available arms only.
+
+        The last number is the sum of those weights.
+        """
         if len(available) == self.arms:
-            return ranking, outlook.curiosity
+            return ranking, outlook.curiosity, outlook.curiosity_total
         allowed = np.zeros(self.arms, dtype=np.bool_)
         allowed[available] = True
-        return ranking[allowed[ranking]], outlook.curiosity[available]
+        curiosity = outlook.curiosity[available]
+        return ranking[allowed[ranking]], curiosity, int(curiosity.sum())
 
     def decide_without(self, *, plan: Plan, request: Request, noise: NoiseSource) -> Decision:
         """Answer what most people like, or explore. No arm's probability depends on the client."""
         if not isinstance(plan, CellPlan):
             raise InvalidArgument("plan", "must come from this learner's plan")
         outlook = plan.outlook
-        popular, curiosity = self._offer(request.available, outlook, outlook.popular)
+        popular, curiosity, total = self._offer(request.available, outlook, outlook.popular)
         mixture = Mixture(
             arms=request.available,
             curiosity=curiosity,
+            curiosity_total=total,
             coin=outlook.coin,
             ranking=popular,
             utilities=-np.arange(len(popular), dtype=np.float64),
@@ -345,6 +351,6 @@ def _shortfall(means: Floats, available: Slots, choices: tuple[Choice, ...]) -> 
     """Return how far the chosen arms' means stay behind the best ones', on average."""
     offered = means if len(available) == len(means) else means[available]
     if len(choices) == 1:
-        return float(offered.max() - means[choices[0].slot])
+        return float(offered[offered.argmax()] - means[choices[0].slot])
     best = np.sort(offered)[::-1][: len(choices)].sum()
     return float((best - sum(means[choice.slot] for choice in choices)) / len(choices))

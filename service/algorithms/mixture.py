@@ -51,6 +51,7 @@ class Mixture:
 
     arms: Slots
     curiosity: Weights
+    curiosity_total: int
     coin: int
     ranking: Slots
     utilities: Floats
@@ -60,7 +61,8 @@ class Mixture:
     """The position in H of the best arm; among equals, of the better ranked one."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "best", int(self.utilities[: self.size].argmax()))
+        best = int(self.utilities[: self.size].argmax()) if self.size > 1 else 0
+        object.__setattr__(self, "best", best)
 
     @property
     def shortlist(self) -> Slots:
@@ -86,8 +88,7 @@ class Mixture:
     def _propensity(self, slot: int, position: int | None) -> float:
         """Return the probability of an arm, over both ways of answering it."""
         explored = self.coin / COIN_SIDES
-        weight = int(self.curiosity[self.arms.searchsorted(slot)])
-        free = explored * weight / int(self.curiosity.sum())
+        free = explored * int(self.curiosity[self._place(slot)]) / self.curiosity_total
         if position is None:
             return free
         paid = float(position == self.best)
@@ -96,12 +97,18 @@ class Mixture:
             paid = self.response.probability(is_best=position == self.best, size=size)
         return free + (1.0 - explored) * paid
 
+    def _place(self, slot: int) -> int:
+        """Return where an arm stands among those left."""
+        # Ascending slots from 0 on: when none is missing up to here, an arm stands at its own.
+        if slot < len(self.arms) and self.arms[slot] == slot:
+            return slot
+        return int(self.arms.searchsorted(slot))
+
     def law(self) -> dict[int, Fraction]:
         """Return every arm's probability exactly, from the integers that are drawn from."""
         explored = Fraction(self.coin, COIN_SIDES)
-        total = int(self.curiosity.sum())
         law = {
-            int(slot): explored * int(weight) / total
+            int(slot): explored * int(weight) / self.curiosity_total
             for slot, weight in zip(self.arms, self.curiosity, strict=True)
         }
         shortlist = self.shortlist
@@ -117,9 +124,11 @@ class Mixture:
         """Return the law of the next answer of a list, after `slot`."""
         kept = self.arms != slot
         ranked = self.ranking != slot
+        curiosity = self.curiosity[kept]
         return Mixture(
             arms=self.arms[kept],
-            curiosity=self.curiosity[kept],
+            curiosity=curiosity,
+            curiosity_total=int(curiosity.sum()),
             coin=self.coin,
             ranking=self.ranking[ranked],
             utilities=self.utilities[ranked],

@@ -1,6 +1,7 @@
 """The terms on which somebody is protected: how losses add up, and how much there may be."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from service.privacy.accountants import Budget, accountant
 from service.privacy.charges import NANO, Charge
@@ -8,6 +9,7 @@ from service.privacy.events import Composed, PrivacyEvent
 
 FREE = Charge()
 _MOST_PRICES = 1_024
+_MOST_REPORTS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class Terms:
         self.budget = budget
         self.limit = self.accountant.limit(budget)
         self._prices: dict[tuple[PrivacyEvent, ...], Charge] = {}
+        # Ledgers grow by the same few amounts, so that most of them stand where another stood.
+        self._report = lru_cache(maxsize=_MOST_REPORTS)(self._compute_report)
 
     def charge(self, events: tuple[PrivacyEvent, ...]) -> Charge:
         """Return what these releases cost together; plans repeat, so their prices are kept."""
@@ -45,6 +49,9 @@ class Terms:
 
     def report(self, *, spent: Charge, charge: Charge = FREE) -> PrivacyReport:
         """Return how a ledger stands that has just been charged `charge`."""
+        return self._report(spent, charge)
+
+    def _compute_report(self, spent: Charge, charge: Charge) -> PrivacyReport:
         return PrivacyReport(
             epsilon=charge.nano_epsilon / NANO,
             spent=self.accountant.spent(spent, self.budget),

@@ -27,6 +27,7 @@ def mixture(
     return Mixture(
         arms=np.array([2, 3, 5, 7]),
         curiosity=np.array(curiosity),
+        curiosity_total=sum(curiosity),
         coin=coin,
         ranking=np.array([5, 3, 7, 2]),
         utilities=np.array(utilities),
