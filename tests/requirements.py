@@ -12,12 +12,13 @@ Where the thing is missing the test is left out and the closing summary says so.
 that is a failure, except for data sets: their licences keep them off build machines.
 
 `python -m tests.requirements` prints the Debian packages of what is missing; `make test` installs
-them where it may.
+them where it may. `python -m tests.requirements image` does so for `make image`.
 """
 
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -40,6 +41,34 @@ class Requirement:
     find: Callable[[], Path | None]
     remedy: str
     debian_package: str = ""
+    wanted_by: str = "test"
+
+
+def program(name: str, *, debian_package: str, wanted_by: str = "test") -> Requirement:
+    """A program on PATH that one Debian package carries."""
+
+    def find() -> Path | None:
+        # Some of them live where only root's PATH leads.
+        found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+        return Path(found) if found else None
+
+    return Requirement(
+        find=find,
+        remedy=f"install {name} (Debian: {debian_package})",
+        debian_package=debian_package,
+        wanted_by=wanted_by,
+    )
+
+
+TOOLS = Path(__file__).resolve().parent.parent / ".venv" / "tools"
+
+
+def tool(path: str) -> Requirement:
+    """Something that tests/deploy/tools/install sets up, as `make test` does."""
+    return Requirement(
+        find=lambda: TOOLS / path if (TOOLS / path).exists() else None,
+        remedy="run tests/deploy/tools/install",
+    )
 
 
 @cache
@@ -71,6 +100,16 @@ REQUIREMENTS = {
         find=lambda: Path("/proc/self/environ") if Path("/proc/self/environ").exists() else None,
         remedy="run on Linux",
     ),
+    "prometheus": program("prometheus", debian_package="prometheus"),
+    "promtool": program("promtool", debian_package="prometheus"),
+    "npm": program("npm", debian_package="npm"),
+    "kubectl": program("kubectl", debian_package="kubernetes-client"),
+    "checkov": tool("checkov/bin/checkov"),
+    "tsc": tool("node/node_modules/.bin/tsc"),
+    "buildah": program("buildah", debian_package="buildah", wanted_by="image"),
+    "podman": program("podman", debian_package="podman", wanted_by="image"),
+    "runc": program("runc", debian_package="runc", wanted_by="image"),
+    "mmdebstrap": program("mmdebstrap", debian_package="mmdebstrap", wanted_by="image"),
 }
 
 
@@ -136,5 +175,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 if __name__ == "__main__":
-    missing = [each for each in REQUIREMENTS.values() if each.debian_package and not each.find()]
-    print(*(each.debian_package for each in missing))
+    wanted_by = sys.argv[1] if len(sys.argv) > 1 else "test"
+    wanted = [each for each in REQUIREMENTS.values() if each.wanted_by == wanted_by]
+    missing = {each.debian_package for each in wanted if each.debian_package and not each.find()}
+    print(*sorted(missing))

@@ -97,12 +97,12 @@ def test_every_dependency_is_pinned_to_a_version_that_it_allows() -> None:
 
 
 def test_every_make_target_that_a_page_names_exists() -> None:
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     pages = [path for path in house.repository_files() if path.suffix == ".md"]
     named = {
         name: page.name
         for page in pages
-        for name in re.findall(r"(?:`|^)make ([a-z-]+)", page.read_text(), re.MULTILINE)
+        for name in re.findall(r"(?:`|^)make ([a-z0-9-]+)", page.read_text(), re.MULTILINE)
     }
     assert {"run", "test", "lint"} <= targets & set(named)
     assert {name: page for name, page in named.items() if name not in targets} == {}

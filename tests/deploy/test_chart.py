@@ -1,0 +1,375 @@
+"""The chart: valid for several Kubernetes versions, strict about values, and safe by default."""
+
+import copy
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from service import __version__, configuration
+from tests.deploy.charts import (
+    CHART,
+    EXAMPLES,
+    NAMESPACE,
+    RELEASE,
+    RELEASE_NAME,
+    VERSIONS,
+    breaches,
+    helm,
+    objects,
+    only,
+    pod_of,
+    rendered,
+    template,
+)
+from tests.end_to_end.servers import KEY, serving
+
+DEFAULT = CHART / "ci" / "default-values.yaml"
+PRODUCTION = CHART / "ci" / "production-values.yaml"
+TRIAL = CHART / "ci" / "trial-values.yaml"
+CUSTOM = {"ServiceMonitor", "PrometheusRule"}
+VALUES = yaml.safe_load((CHART / "values.yaml").read_text())
+each_example = pytest.mark.parametrize("values", EXAMPLES, ids=lambda path: path.stem)
+
+
+def test_there_are_examples_of_everything() -> None:
+    assert len(EXAMPLES) >= 6
+
+
+@each_example
+def test_lint_finds_nothing(values: Path) -> None:
+    answer = helm("lint", "--strict", CHART, "--values", values)
+    assert answer.returncode == 0, answer.stdout
+    assert "[WARNING]" not in answer.stdout
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@each_example
+def test_every_object_is_valid(values: Path, version: str) -> None:
+    found = rendered(values, version)
+    for each in found:
+        if each["kind"] not in CUSTOM:
+            kubernetes_validate.validate(each, version, strict=True)
+        where = each["metadata"].get("namespace")
+        assert where in (NAMESPACE, "monitoring"), each["metadata"]["name"]
+
+
+def test_a_misspelt_field_would_be_found() -> None:
+    planted = copy.deepcopy(only(rendered(DEFAULT), "Deployment"))
+    planted["spec"]["template"]["spec"]["container"] = []
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(planted, VERSIONS[-1], strict=True)
+
+
+def test_the_defaults_are_complete(tmp_path: Path) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", "import sys; from tests.deploy.charts import template;"
+         "sys.stdout.write(template())"],
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(CHART.parents[2])},
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    found = tuple(objects(answer.stdout))
+    kinds = sorted(each["kind"] for each in found)
+    assert kinds == [
+        "ConfigMap", "ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Pod",
+        "PodDisruptionBudget", "Secret", "Secret", "Service", "Service", "Service",
+        "ServiceAccount", "StatefulSet",
+    ]  # fmt: skip
+    _everything_that_is_named_exists(found)
+
+
+@pytest.mark.parametrize("values", [DEFAULT, TRIAL], ids=lambda path: path.stem)
+def test_nothing_is_named_that_does_not_exist(values: Path) -> None:
+    _everything_that_is_named_exists(rendered(values))
+
+
+def _everything_that_is_named_exists(found: tuple[dict[str, Any], ...]) -> None:
+    """Follow every name from one object to another; nothing here is brought by the user."""
+    names = {(each["kind"], each["metadata"]["name"]): each for each in found}
+    for each in found:
+        pod = pod_of(each)
+        if pod is None:
+            continue
+        assert ("ServiceAccount", pod["serviceAccountName"]) in names
+        claimed = {
+            claim["metadata"]["name"] for claim in each["spec"].get("volumeClaimTemplates", ())
+        }
+        volumes = {volume["name"] for volume in pod["volumes"]} | claimed
+        for volume in pod["volumes"]:
+            if "configMap" in volume:
+                assert ("ConfigMap", volume["configMap"]["name"]) in names
+            if "secret" in volume:
+                held = names["Secret", volume["secret"]["secretName"]]["data"]
+                assert {item["key"] for item in volume["secret"]["items"]} <= set(held)
+        for container in pod["containers"]:
+            assert {mount["name"] for mount in container["volumeMounts"]} <= volumes
+    for each in found:
+        if each["kind"] == "Service":
+            assert [
+                other
+                for other in found
+                if each["spec"]["selector"].items()
+                <= other.get("spec", {}).get("template", {}).get("metadata", {})
+                .get("labels", {}).items()
+            ], each["metadata"]["name"]  # fmt: skip
+
+
+@each_example
+def test_every_pod_is_restricted(values: Path) -> None:
+    pods = [pod for each in rendered(values) if (pod := pod_of(each)) is not None]
+    assert len(pods) >= 2
+    for pod in pods:
+        assert breaches(pod) == []
+        assert pod["automountServiceAccountToken"] is False
+        for container in pod["containers"]:
+            assert container["securityContext"]["readOnlyRootFilesystem"] is True
+            assert container["resources"]["limits"].keys() >= {"cpu", "memory"}
+
+
+@pytest.mark.parametrize(
+    "breach",
+    [
+        {"hostNetwork": True},
+        {"securityContext": {}},
+        {"volumes": [{"name": "host", "hostPath": {"path": "/"}}]},
+        {"containers": [{"securityContext": {"allowPrivilegeEscalation": False}}]},
+        {"containers": [{"securityContext": {"capabilities": {"drop": ["ALL"]}}}]},
+    ],
+)
+def test_a_pod_that_is_not_restricted_is_found(breach: dict[str, Any]) -> None:
+    pod = pod_of(only(rendered(DEFAULT), "Deployment"))
+    assert pod is not None
+    assert breaches(pod) == []
+    assert breaches({**pod, **breach}) != []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ("replica=3", "replica"),
+        ("replicas=0", "replicas"),
+        ("image.tags=1", "tags"),
+        ("image.digest=1234", "digest"),
+        ("keys.existingSecrets=x", "existingSecrets"),
+        ("store.url=http://x", "url"),
+        ("store.url=redis://user:password@x", "url"),
+        ("settings.port=9000", "port"),
+        ("settings.log_level=loud", "log_level"),
+        ("autoscaling.maxReplicas=many", "maxReplicas"),
+        ("recommenders.films.algorithm=magic", "algorithm"),
+        ("recommenders.films.items={a}", "algorithm"),
+        ("metrics.serviceMonitor.interval=15", "interval"),
+        ("networkPolicy.enabled=perhaps", "enabled"),
+        ("resources.limits.cpus=1", "cpus"),
+    ],
+)
+def test_wrong_values_are_refused(wrong: str, named: str) -> None:
+    for command in ("lint", "template"):
+        answer = helm(command, CHART, "--set", wrong)
+        assert answer.returncode != 0, wrong
+        assert named in answer.stdout + answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        (["store.url=redis://x", "store.existingSecret=y"], "either url or existingSecret"),
+        (["keys.tokenKeys=true"], "needs keys.existingSecret"),
+        (["ingress.enabled=true"], "name at least one host"),
+        (["networkPolicy.enabled=true", "store.url=redis://x"], "say where the store is"),
+    ],
+)
+def test_values_that_contradict_each_other_are_refused(wrong: list[str], named: str) -> None:
+    flags = [part for each in wrong for part in ("--set", each)]
+    answer = helm("template", RELEASE, CHART, *flags)
+    assert answer.returncode != 0
+    assert named in answer.stderr
+
+
+def _paths(value: Any, prefix: str = "") -> set[str]:
+    """Return the paths of all values that are no mapping, or an empty one."""
+    if isinstance(value, dict) and value:
+        return {path for name in value for path in _paths(value[name], f"{prefix}{name}.")}
+    return {prefix.rstrip(".")}
+
+
+def test_the_schema_knows_every_value_and_no_other() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+
+    def declared(part: dict[str, Any], values: Any) -> None:
+        if not isinstance(values, dict) or part.get("additionalProperties") is not False:
+            return
+        assert set(values) <= set(part["properties"])
+        for name in values:
+            declared(part["properties"][name], values[name])
+
+    declared(schema, VALUES)
+    assert schema["additionalProperties"] is False
+    # Settings have defaults of their own in the service.
+    unknown = set(schema["properties"]) - set(VALUES)
+    assert unknown == {"global"}
+
+
+def test_the_readme_lists_every_value() -> None:
+    rows = re.findall(r"^\| `([\w.*]+)` \|", (CHART / "README.md").read_text(), re.MULTILINE)
+    listed = {row.removesuffix(".*") for row in rows}
+    wanted = _paths(VALUES)
+    missing = {path for path in wanted if not any(path.startswith(row) for row in listed)}
+    unknown = {row for row in listed if not any(path.startswith(row) for path in wanted)}
+    assert (missing, unknown) == (set(), set())
+
+
+@each_example
+def test_the_service_reads_its_configuration(values: Path, tmp_path: Path) -> None:
+    text = only(rendered(values), "ConfigMap")["data"]["discreet.yaml"]
+    (tmp_path / "discreet.yaml").write_text(text)
+    read = configuration.read(tmp_path / "discreet.yaml")
+    given = yaml.safe_load(values.read_text()) or {}
+    assert set(read.recommenders) == set(given.get("recommenders", {}))
+
+
+def test_another_configuration_is_another_pod() -> None:
+    def checksum(*flags: str) -> str:
+        found = tuple(objects(template(*flags)))
+        annotations = only(found, "Deployment")["spec"]["template"]["metadata"]["annotations"]
+        return str(annotations["checksum/config"])
+
+    same = checksum()
+    assert same == checksum()
+    assert same != checksum("--set", "settings.log_level=debug")
+    assert same != checksum("--values", str(TRIAL))
+
+
+def test_liveness_does_not_ask_the_store_and_stopping_leaves_time() -> None:
+    pod = pod_of(only(rendered(DEFAULT), "Deployment"))
+    assert pod is not None
+    (container,) = pod["containers"]
+    assert container["livenessProbe"]["httpGet"]["path"] == "/health/live"
+    assert container["readinessProbe"]["httpGet"]["path"] == "/health/ready"
+    startup = container["startupProbe"]
+    waits = next(e["value"] for e in container["env"] if e["name"] == "DISCREET_WAIT_STORE_SECONDS")
+    assert startup["periodSeconds"] * startup["failureThreshold"] > float(waits)
+    stops = next(e["value"] for e in container["env"] if e["name"] == "DISCREET_STOP_SECONDS")
+    leaves = container["lifecycle"]["preStop"]["exec"]["command"][1]
+    assert pod["terminationGracePeriodSeconds"] > float(stops) + float(leaves)
+
+
+def test_secrets_are_files_and_never_stand_in_a_manifest() -> None:
+    text = template("--values", PRODUCTION)
+    assert "kind: Secret" not in text
+    pod = pod_of(only(rendered(PRODUCTION), "Deployment", "discreet"))
+    assert pod is not None
+    for entry in pod["containers"][0]["env"]:
+        assert "valueFrom" not in entry
+        assert not re.search("KEY|STORE$", entry["name"]) or entry["name"].endswith("_FILE")
+    held = {v["secret"]["secretName"] for v in pod["volumes"] if "secret" in v}
+    assert held == {"discreet-keys", "discreet-store", "discreet-store-tls"}
+
+
+def test_the_alerts_and_dashboards_come_along() -> None:
+    found = rendered(PRODUCTION)
+    rules = only(found, "PrometheusRule")["spec"]["groups"]
+    links = {
+        rule["annotations"]["runbook_url"].split("#")[0]
+        for group in rules
+        for rule in group["rules"]
+        if "alert" in rule
+    }
+    assert links == {"https://wiki.example.org/discreet"}
+    shown = [e for e in found if e["metadata"].get("labels", {}).get("grafana_dashboard") == "1"]
+    assert len(shown) == 4
+    for each in shown:
+        assert each["metadata"]["namespace"] == "monitoring"
+        (text,) = each["data"].values()
+        assert json.loads(text)["uid"].startswith("discreet-")
+
+
+def test_versions_agree() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert chart["appVersion"] == __version__
+
+
+def _notes(folder: Path, *flags: str | Path) -> str:
+    """Render the notes as if they were a manifest: Helm shows them only with a cluster at hand."""
+    chart = folder / "chart"
+    shutil.copytree(CHART, chart)
+    text = (chart / "templates" / "NOTES.txt").read_text()
+    (chart / "templates" / "notes.yaml").write_text(
+        '{{- define "notes" -}}\n'
+        + text
+        + '{{- end -}}\nnotes: |\n  {{- include "notes" . | nindent 2 }}\n'
+    )
+    answer = helm(
+        "template", RELEASE, chart, "--namespace", NAMESPACE, "-s", "templates/notes.yaml", *flags
+    )
+    assert answer.returncode == 0, answer.stderr
+    return str(yaml.safe_load(answer.stdout)["notes"])
+
+
+def test_the_notes_tell_what_to_do_next(tmp_path: Path) -> None:
+    notes = _notes(tmp_path)
+    for wanted in (
+        "1.",
+        "2.",
+        "3.",
+        f"get secret {RELEASE_NAME}-keys",
+        f"helm -n {NAMESPACE} test",
+    ):
+        assert wanted in notes
+    assert "so make one" in notes
+    assert "WARNING" not in notes
+
+
+def test_the_notes_warn_of_a_ledger_that_can_be_lost(tmp_path: Path) -> None:
+    notes = _notes(tmp_path, "--values", TRIAL)
+    assert "See what is served" in notes
+    assert "WARNING: the store has no disk" in notes
+
+
+@pytest.fixture(scope="module")
+def trial_server(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A server with the trial's recommenders, as its ConfigMap gives them."""
+    folder = tmp_path_factory.mktemp("trial")
+    config = folder / "discreet.yaml"
+    config.write_text(only(rendered(TRIAL), "ConfigMap")["data"]["discreet.yaml"])
+    with serving(folder / "data", "--config", str(config)) as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("key", "recommenders", "complaint"),
+    [
+        (KEY, "films", None),
+        ("another-key", "films", "is the key in the Secret"),
+        (KEY, "films songs", "not served: ['songs']"),
+    ],
+)
+def test_helm_test_tells_right_from_wrong(
+    trial_server: Any, tmp_path: Path, key: str, recommenders: str, complaint: str | None
+) -> None:
+    pod = pod_of(only(rendered(TRIAL), "Pod", "test"))
+    assert pod is not None
+    (container,) = pod["containers"]
+    assert container["command"] == ["python3", "-c"]
+    (tmp_path / "key").write_text(key)
+    answer = subprocess.run(
+        [sys.executable, "-c", *container["args"]],
+        env={
+            "URL": trial_server.url,
+            "KEY_FILE": str(tmp_path / "key"),
+            "RECOMMENDERS": recommenders,
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (answer.returncode == 0) == (complaint is None), answer.stderr
+    assert complaint is None or complaint in answer.stderr
