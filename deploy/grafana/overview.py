@@ -1,0 +1,264 @@
+"""The overview: what a team looks at in the morning."""
+
+from deploy.grafana.panels import HERE, JOB, Board, Limits, Panel, Query, Row
+
+PATH = 'route=~"/(recommend|feedback)(/batch)?"'
+SINGLE = 'route=~"/recommend|/feedback"'
+RATE = "[$__rate_interval]"
+
+
+def quantile(share: float, which: str) -> str:
+    """The latency that a share of a set of requests stays under."""
+    return (
+        f"histogram_quantile({share}, sum by (le) "
+        f"(rate(discreet_request_duration_seconds_bucket{{{JOB},{which}}}{RATE})))"
+    )
+
+
+ERRORS = (
+    f'(sum(rate(discreet_request_duration_seconds_count{{{JOB},{PATH},status="5xx"}}{RATE}))'
+    f" or vector(0)) / sum(rate(discreet_request_duration_seconds_count{{{JOB},{PATH}}}{RATE}))"
+)
+PAID = 'outcome=~"personalised|degraded|refused"'
+UNPAID = 'outcome=~"degraded|refused"'
+
+
+def ratio(above: str, below: str, by: str = "") -> str:
+    """One rate over another, both summed in the same way; nothing where there is no traffic."""
+    group = f" by ({by})" if by else ""
+    return f"sum{group} (rate({above}{RATE})) / (sum{group} (rate({below}{RATE})) > 0)"
+
+
+UNPAID_SHARE = (
+    f"discreet_recommendations_total{{{HERE},{UNPAID}}}",
+    f"discreet_recommendations_total{{{HERE},{PAID}}}",
+)
+REWARD = (
+    f"discreet_reward_total{{{HERE}}}",
+    f'discreet_feedback_total{{{HERE},outcome="counted"}}',
+)
+REGRET = (
+    f"discreet_estimated_regret_total{{{HERE}}}",
+    f"discreet_items_total{{{HERE}}}",
+)
+
+NOW = Row(
+    "Now",
+    (
+        Panel(
+            title="Answers a second",
+            shows="Recommendations, whatever their outcome.",
+            wrong="none at all while callers call: look at errors, and at the callers' keys (401).",
+            unit="reqps",
+            queries=(Query(f"sum(rate(discreet_recommendations_total{{{HERE}}}{RATE}))"),),
+            width=4,
+            height=4,
+            figure=True,
+        ),
+        Panel(
+            title="Errors",
+            shows="The share of 5xx on /recommend and /feedback. The objective is 0.1% at most.",
+            wrong="see the store first (Discreet / store and workers): without it every answer is "
+            "503. Else the log has each request's id and where it failed.",
+            unit="percentunit",
+            queries=(Query(ERRORS),),
+            limits=Limits(0.001, 0.0144),
+            width=4,
+            height=4,
+            figure=True,
+        ),
+        Panel(
+            title="Slowest 1%",
+            shows="99% of single calls to /recommend and /feedback take no longer than this.",
+            wrong="see whether the store's debits are slow, or a vendor is; then add pods.",
+            unit="s",
+            queries=(Query(quantile(0.99, SINGLE)),),
+            limits=Limits(0.1, 0.5),
+            width=4,
+            height=4,
+            figure=True,
+        ),
+        Panel(
+            title="Reward per feedback",
+            shows="The mean of the rewards that were counted.",
+            wrong="if it falls while traffic is steady, look at estimated regret: a catalogue "
+            "that lost its best items, or feedback that changed its meaning.",
+            unit="none",
+            queries=(Query(ratio(*REWARD)),),
+            width=4,
+            height=4,
+            figure=True,
+            most=1,
+        ),
+        Panel(
+            title="Estimated regret per item",
+            shows="How much better the best item would have done, by the learner's own means. A "
+            "plug-in estimate, not the true regret, which nobody can know.",
+            wrong="see the runbook of DiscreetRegretNotFalling: more traffic, a larger epsilon, or "
+            "fewer dimensions.",
+            unit="none",
+            queries=(Query(ratio(*REGRET)),),
+            limits=Limits(0.1, 0.3),
+            width=4,
+            height=4,
+            figure=True,
+        ),
+        Panel(
+            title="Not personalised",
+            shows="Of the answers that a budget should have paid for, the share that it could not.",
+            wrong="budgets are spent, for good. See Discreet / privacy before changing anything.",
+            unit="percentunit",
+            queries=(Query(ratio(*UNPAID_SHARE)),),
+            limits=Limits(0.05, 0.2),
+            width=4,
+            height=4,
+            figure=True,
+        ),
+    ),
+)
+TRAFFIC = Row(
+    "Traffic",
+    (
+        Panel(
+            title="Answers by outcome",
+            shows="personalised; degraded and refused (the budget is spent); repeated (a retry, "
+            "free); unprotected (mode none); empty (nothing to recommend).",
+            wrong="degraded or refused grows: budgets. repeated grows: callers time out and retry. "
+            "empty: the catalogue is hidden or gone.",
+            unit="reqps",
+            queries=(
+                Query(
+                    f"sum by (outcome) (rate(discreet_recommendations_total{{{HERE}}}{RATE}))",
+                    "{{outcome}}",
+                ),
+            ),
+            stacked=True,
+        ),
+        Panel(
+            title="Latency of /recommend and /feedback",
+            shows="As the server measures it: from the request's last byte to the answer's.",
+            wrong="p99 alone: the store's disk, or a vendor's timeout. All three: too few workers.",
+            unit="s",
+            queries=(
+                Query(quantile(0.5, SINGLE), "p50"),
+                Query(quantile(0.95, SINGLE), "p95"),
+                Query(quantile(0.99, SINGLE), "p99"),
+            ),
+            limits=Limits(0.1, 0.5),
+        ),
+        Panel(
+            title="Requests by status",
+            shows="Every route, by class of status.",
+            wrong="4xx: callers send what cannot be used; the problem's type says what. 5xx: ours.",
+            unit="reqps",
+            queries=(
+                Query(
+                    "sum by (status) "
+                    f"(rate(discreet_request_duration_seconds_count{{{JOB}}}{RATE}))",
+                    "{{status}}",
+                ),
+            ),
+            stacked=True,
+        ),
+        Panel(
+            title="Errors",
+            shows="The share of 5xx on the request path, against an objective of 0.1%.",
+            wrong="above 1.44% a month of the objective is gone in two days: act now.",
+            unit="percentunit",
+            queries=(Query(ERRORS, "5xx"),),
+            limits=Limits(0.001, 0.0144),
+        ),
+        Panel(
+            title="Feedback by outcome",
+            shows="counted; duplicate (a retry); conflict (another reward for the same item); "
+            "expired; forged (an id that this service did not issue).",
+            wrong="expired: raise decision_ttl_seconds. forged: token keys were lost or rotated "
+            "too fast, or somebody is guessing.",
+            unit="reqps",
+            queries=(
+                Query(
+                    f"sum by (outcome) (rate(discreet_feedback_total{{{HERE}}}{RATE}))",
+                    "{{outcome}}",
+                ),
+            ),
+            stacked=True,
+        ),
+        Panel(
+            title="Items recommended",
+            shows="An answer has as many as its caller's limit asks for, and each of them costs.",
+            wrong="many items an answer: callers pay for lists that nobody reads to the end.",
+            unit="short",
+            queries=(
+                Query(
+                    f"sum by (recommender) (rate(discreet_items_total{{{HERE}}}{RATE}))",
+                    "{{recommender}}",
+                ),
+            ),
+        ),
+    ),
+)
+WORTH = Row(
+    "What it is worth, and what it costs",
+    (
+        Panel(
+            title="Reward per feedback",
+            shows="The mean of the rewards that were counted, by recommender.",
+            wrong="compare with estimated regret: if that falls and this does not, feedback has "
+            "changed its meaning.",
+            unit="none",
+            queries=(Query(ratio(*REWARD, by="recommender"), "{{recommender}}"),),
+            most=1,
+        ),
+        Panel(
+            title="Estimated regret per item",
+            shows="By the learner's own means: a plug-in estimate. It should fall for days, then "
+            "stay low.",
+            wrong="see the runbook of DiscreetRegretNotFalling.",
+            unit="none",
+            queries=(Query(ratio(*REGRET, by="recommender"), "{{recommender}}"),),
+            limits=Limits(0.1, 0.3),
+        ),
+        Panel(
+            title="Not personalised",
+            shows="The share of paying answers whose client has no budget left.",
+            wrong="it never falls by itself: budgets do not grow back. Decide by Discreet / "
+            "privacy.",
+            unit="percentunit",
+            queries=(Query(ratio(*UNPAID_SHARE, by="recommender"), "{{recommender}}"),),
+            limits=Limits(0.05, 0.2),
+            most=1,
+        ),
+        Panel(
+            title="Epsilon spent a second",
+            shows="Privacy loss charged, over all clients, in epsilon.",
+            wrong="a jump without more visitors: callers that retry without an event_id pay twice.",
+            unit="none",
+            queries=(
+                Query(
+                    f"sum by (recommender) (rate(discreet_epsilon_spent_total{{{HERE}}}{RATE}))",
+                    "{{recommender}}",
+                ),
+            ),
+            width=12,
+        ),
+        Panel(
+            title="Rho spent a second",
+            shows="The same in zCDP's rho, which is what recommenders with accounting: zcdp limit.",
+            wrong="as for epsilon.",
+            unit="none",
+            queries=(
+                Query(
+                    f"sum by (recommender) (rate(discreet_rho_spent_total{{{HERE}}}{RATE}))",
+                    "{{recommender}}",
+                ),
+            ),
+            width=12,
+        ),
+    ),
+)
+BOARD = Board(
+    name="overview",
+    title="Discreet / overview",
+    description="Traffic, latency, errors, what is learned and what it costs in privacy.",
+    rows=(NOW, TRAFFIC, WORTH),
+)
