@@ -19,6 +19,7 @@ COMMANDS = (
     ("audit", "check every privacy claim, and that planted faults are caught"),
     ("simulate", "choose an epsilon on made-up or logged data, or send made-up traffic"),
     ("reproduce", "run a paper's evaluation again, its numbers beside ours"),
+    ("voters", "choose the parameters of p-REC: peers for an epsilon, or epsilon for peers"),
 )
 
 EXAMPLES = """\
