@@ -111,7 +111,7 @@ class FederatedClusters:
     exploration: float = 0.7
     reward_variance: float = 0.2
     variety: float | None = None
-    margin: float = 2.0
+    margin: float = 1.0
     first_letter: int | None = None
     growth: float = 1.0
 

@@ -95,7 +95,7 @@ class Clustering:
     """The rule. `variety` is the prior variance of a coordinate, `margin` the log-odds to join."""
 
     variety: float
-    margin: float = 2.0
+    margin: float = 1.0
     sweeps: int = 2
     seeds: int = 128
 
