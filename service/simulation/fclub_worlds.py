@@ -53,7 +53,7 @@ class LinearWorld:
     @property
     def dimensions(self) -> int:
         """Length of an item's features."""
-        return self.tastes.shape[1] + 1
+        return int(self.tastes.shape[1]) + 1
 
     def offers(self, *, rounds: int) -> Iterator[Offers]:
         """Yield the rounds; the same for everybody who plays in this world."""
@@ -74,7 +74,8 @@ class LinearWorld:
             ]
             return picked
         drawn = rng.normal(size=(count, self.offered, self.dimensions - 1))
-        return drawn / np.linalg.norm(drawn, axis=2, keepdims=True)
+        drawn /= np.linalg.norm(drawn, axis=2, keepdims=True)
+        return drawn
 
 
 def synthetic(
