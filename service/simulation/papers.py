@@ -17,6 +17,18 @@ PAPERS: Mapping[str, tuple[str, str]] = {
         "service.simulation.pdap",
         "adaptive partition over vendors: P-DAP, GP-DAP, DAP, CAP, DUP (Zhou et al. 2016)",
     ),
+    "mirror-descent": (
+        "service.simulation.mirror",
+        "sparse mirror descent over data centres (Li et al. 2016)",
+    ),
+    "epicrec": (
+        "service.simulation.epicrec",
+        "profile perturbation: S-EpicRec, M-EpicRec, Pseudo-LPA, Pseudo-GS (Shen, Jin 2016)",
+    ),
+    "p-rec": (
+        "service.simulation.prec",
+        "voters' weights: p-REC, p-REC_sim (Gilbert, Liu and Yu 2015)",
+    ),
 }
 
 
@@ -72,7 +84,10 @@ class TableOf:
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """What was found. `details` is everything else that the JSON file should tell."""
+    """What was found. `details` is everything else that the JSON file should tell.
+
+    `extras` are further entries of the summary, beside those that every paper has.
+    """
 
     name: str
     seeds: int
@@ -82,6 +97,7 @@ class Reproduction:
     tables: Sequence[TableOf] = ()
     figures: Sequence[Figure] = ()
     notes: Sequence[str] = ()
+    extras: Mapping[str, Any] = field(default_factory=dict)
 
     def summary(self) -> dict[str, Any]:
         """Return the object that programs read."""
@@ -90,6 +106,7 @@ class Reproduction:
             "seeds": self.seeds,
             "results": [dict(row) for row in self.results],
             "published": dict(self.published),
+            **self.extras,
         }
 
 
