@@ -15,7 +15,7 @@ from service.errors import NotAllowed
 router = APIRouter(route_class=ScopedRoute, tags=["vendors"])
 
 
-async def _requester(request: Request) -> str:
+async def requester_of(request: Request) -> str:
     """Return how the calling instance is known here: by the label of its key."""
     label = await live(request)["runtime"].keys.label_of(bearer(request.scope["headers"]))
     if label is None:
@@ -32,7 +32,7 @@ async def forward(request: Request, name: str, body: schemas.ForwardRequest) -> 
     """Choose an item for another vendor's user, and hand it out behind a handle."""
     answer = await answer_forward(
         live(request)["runtime"],
-        requester=await _requester(request),
+        requester=await requester_of(request),
         forward=Forward(
             recommender=name,
             level=body.level,
@@ -66,7 +66,7 @@ async def peer_feedback(request: Request, name: str, body: schemas.PeerFeedbackR
     """Say how an item behind a handle was received. Repeating it is harmless."""
     receipt = await hear_feedback(
         live(request)["runtime"],
-        requester=await _requester(request),
+        requester=await requester_of(request),
         recommender=name,
         handle=body.handle,
         reward=body.reward,

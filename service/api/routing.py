@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypedDict
 
 from fastapi.routing import APIRoute
-from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -36,10 +35,11 @@ def live(request: Request) -> Live:
     return request.scope["state"]  # type: ignore[no-any-return]
 
 
-def described(
-    scope: str | None, *statuses: int, created: type[BaseModel] | None = None
-) -> dict[str, Any]:
-    """Return what a route's declaration says about its scope, its problems, and a 201."""
+def described(scope: str | None, *statuses: int, created: Any = None) -> dict[str, Any]:
+    """Return what a route's declaration says about its scope, its problems, and a 201.
+
+    `created` is a model, or a union of several.
+    """
     codes = set(statuses) | {500}
     extra: dict[str, Any] = {"x-scope": scope}
     if scope is not None:

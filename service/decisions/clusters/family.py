@@ -1,0 +1,159 @@
+"""Federated clusters at work: what the service asks of every family, for this one."""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from service.decisions.asking import Ask, Feedback, Receipt, Recommendation
+from service.decisions.clusters import answering, erasing, hearing, mail, merging
+from service.decisions.clusters.recommender import Belief, ClusterRecommender
+from service.decisions.clusters.users import look
+from service.decisions.family import Plain
+from service.decisions.recommender import Recommender, Stored
+from service.decisions.terms import PrivacyReport
+from service.decisions.tokens import Pending
+from service.errors import StoreUnavailable
+
+if TYPE_CHECKING:
+    from service.decisions.runtime import Runtime
+
+log = logging.getLogger(__name__)
+
+LEASE_SECONDS = 15.0
+SHORTEST_PAUSE = 1.0
+LONGEST_PAUSE = 8.0
+"""Seconds between two cycles of a recommender: the shorter ones while something happens."""
+_SHARE = 10
+"""A cycle that took a second is followed by a pause of this many."""
+
+
+class ClusterFamily(Plain):
+    """Serves users from memory and their own sums; letters and merging run in the background."""
+
+    def __init__(self) -> None:
+        self._holder = os.urandom(16)
+        self._beliefs: dict[bytes, Belief] = {}
+        self._pacing: asyncio.Task[None] | None = None
+        self._cycles: dict[bytes, asyncio.Task[None]] = {}
+        self._pauses: dict[bytes, tuple[float, float]] = {}
+
+    def compile(self, *, name: str, stored: Stored) -> ClusterRecommender:
+        """Check every item's features."""
+        recommender = ClusterRecommender(name=name, stored=stored)
+        # What was believed before a change of the document is better than nothing; the next look
+        # replaces it.
+        recommender.belief = self._beliefs.get(recommender.generation)
+        return recommender
+
+    def check(self, recommender: Recommender, ask: Ask) -> None:
+        """Features of the right size and length, and nothing that other families use."""
+        assert isinstance(recommender, ClusterRecommender)
+        recommender.offer(ask)
+
+    def answer(
+        self, runtime: "Runtime", recommender: Recommender, ask: Ask, marker: bytes | None = None
+    ) -> Awaitable[Recommendation]:
+        """Read the client's sums, which begins now; choose once they are there."""
+        assert isinstance(recommender, ClusterRecommender)
+        return answering.begin(runtime, recommender, ask, marker)
+
+    def hear(
+        self,
+        runtime: "Runtime",
+        recommender: Recommender,
+        pending: Pending,
+        feedback: Feedback,
+        ttl: int,
+    ) -> Awaitable[Receipt]:
+        """Claim once and merge into the client's own sums."""
+        assert isinstance(recommender, ClusterRecommender)
+        return hearing.hear(runtime, recommender, pending, feedback, ttl)
+
+    async def refresh(self, runtime: "Runtime", recommender: Recommender) -> None:
+        """Look at everybody's sums, and at what other servers tell."""
+        assert isinstance(recommender, ClusterRecommender)
+        if recommender.is_local:
+            await look(runtime, recommender)
+            if recommender.belief is not None:
+                self._beliefs[recommender.generation] = recommender.belief
+
+    async def remove(self, runtime: "Runtime", recommender: Recommender) -> None:
+        """Erase sums, letters and views."""
+        assert isinstance(recommender, ClusterRecommender)
+        self._beliefs.pop(recommender.generation, None)
+        if recommender.is_local:
+            await super().remove(runtime, recommender)
+            await erasing.erase_all(runtime, recommender)
+        else:
+            await merging.erase(runtime, recommender)
+
+    async def forget(self, runtime: "Runtime", recommender: Recommender, client: str) -> int:
+        """Erase a client's sums. Letters that were sent stay: they are noise to everybody."""
+        assert isinstance(recommender, ClusterRecommender)
+        if not recommender.is_local:
+            return 0
+        return await erasing.erase_user(runtime, recommender, client)
+
+    async def standing(
+        self, runtime: "Runtime", recommender: Recommender, client: str
+    ) -> PrivacyReport:
+        """Return what any one observation of the client costs."""
+        assert isinstance(recommender, ClusterRecommender)
+        return recommender.report
+
+    # In the background
+
+    async def cycle(self, runtime: "Runtime", recommender: ClusterRecommender) -> bool:
+        """Do what one worker at a time does for a recommender; tell whether anything happened."""
+        if not await runtime.store.hold(
+            lease=recommender.key(b"lease"), holder=self._holder, seconds=LEASE_SECONDS
+        ):
+            return False
+        if recommender.is_local:
+            return await mail.exchange(runtime, recommender)
+        return await merging.merge(runtime, recommender)
+
+    def start(self, runtime: "Runtime") -> None:
+        """Begin the cycles of every recommender, each at a pace of its own."""
+        self._pacing = asyncio.create_task(self._pace(runtime), name="federation")
+
+    async def stop(self) -> None:
+        """End them; whatever was being done is found again in the store."""
+        tasks = [*self._cycles.values(), *([self._pacing] if self._pacing else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _pace(self, runtime: "Runtime") -> None:
+        while True:
+            await asyncio.sleep(SHORTEST_PAUSE / 4)
+            now = time.monotonic()
+            for recommender in runtime.registry.held():
+                if not isinstance(recommender, ClusterRecommender):
+                    continue
+                key = recommender.generation
+                if key in self._cycles or now < self._pauses.get(key, (0.0, 0.0))[0]:
+                    continue
+                # A task each: a slow peer of one recommender holds up no other.
+                self._cycles[key] = asyncio.create_task(
+                    self._run(runtime, recommender), name="federation"
+                )
+
+    async def _run(self, runtime: "Runtime", recommender: ClusterRecommender) -> None:
+        key, began, busy = recommender.generation, time.monotonic(), False
+        try:
+            busy = await self.cycle(runtime, recommender)
+        except StoreUnavailable:
+            pass  # others say so, often enough
+        except Exception:
+            log.exception("a cycle of federated clusters failed")
+        finally:
+            del self._cycles[key]
+        ended = time.monotonic()
+        _, last = self._pauses.get(key, (0.0, SHORTEST_PAUSE))
+        pause = SHORTEST_PAUSE if busy else min(2 * last, LONGEST_PAUSE)
+        # Looking at many users takes time; it must not take a whole core.
+        self._pauses[key] = (ended + max(pause, _SHARE * (ended - began)), pause)
