@@ -4,4 +4,6 @@ from collections.abc import Sequence
 
 from fastapi import APIRouter
 
-FAMILY_ROUTERS: Sequence[APIRouter] = ()
+from service.api import federation
+
+FAMILY_ROUTERS: Sequence[APIRouter] = (federation.router,)

@@ -4,16 +4,17 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
+from service.decisions.clusters.document import FederatedClustersDocument
 from service.decisions.documents import RecommenderDocument
 from service.decisions.partition.document import AdaptivePartitionDocument
 
 EveryDocument = Annotated[
-    AdaptivePartitionDocument,
+    AdaptivePartitionDocument | FederatedClustersDocument,
     Field(discriminator="algorithm"),
 ]
 """A recommender: its algorithm decides which fields there are."""
 
-ALGORITHMS = ("p-dap",)
+ALGORITHMS = ("p-dap", "fclub")
 
 _ADAPTER: TypeAdapter[RecommenderDocument] = TypeAdapter(EveryDocument)
 
