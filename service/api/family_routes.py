@@ -4,6 +4,6 @@ from collections.abc import Sequence
 
 from fastapi import APIRouter
 
-from service.api import federation
+from service.api import collaborative, federation
 
-FAMILY_ROUTERS: Sequence[APIRouter] = (federation.router,)
+FAMILY_ROUTERS: Sequence[APIRouter] = (collaborative.router, federation.router)

@@ -5,16 +5,17 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter
 
 from service.decisions.clusters.document import FederatedClustersDocument
+from service.decisions.collaborative.document import CollaborativeDocument
 from service.decisions.documents import RecommenderDocument
 from service.decisions.partition.document import AdaptivePartitionDocument
 
 EveryDocument = Annotated[
-    AdaptivePartitionDocument | FederatedClustersDocument,
+    AdaptivePartitionDocument | FederatedClustersDocument | CollaborativeDocument,
     Field(discriminator="algorithm"),
 ]
 """A recommender: its algorithm decides which fields there are."""
 
-ALGORITHMS = ("p-dap", "fclub")
+ALGORITHMS = ("p-dap", "fclub", "collaborative")
 
 _ADAPTER: TypeAdapter[RecommenderDocument] = TypeAdapter(EveryDocument)
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from service.decisions.clusters.family import ClusterFamily
+from service.decisions.collaborative.family import CollaborativeFamily
 from service.decisions.family import Family
 from service.decisions.partition.family import PartitionFamily
 from service.decisions.partition.learners import LearnerFactory, learner_for
@@ -12,5 +13,6 @@ def families(*, learners: LearnerFactory = learner_for) -> Mapping[str, Family]:
     """Return one worker's families, by the `algorithm` of their documents."""
     return {
         "p-dap": PartitionFamily(learners=learners),
+        "collaborative": CollaborativeFamily(),
         "fclub": ClusterFamily(),
     }
