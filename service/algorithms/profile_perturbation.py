@@ -25,7 +25,8 @@ Guarantee card
   "no") changes nothing at all about what is sent. An open item (all of its categories say "all")
   is sent as it is and is not protected; that is what "all" means.
 - Mechanism: exact discrete Laplace noise on the integer count of each perturbed category, over
-  protected items only; then `profile_sanitisation`, which sees the noisy counts and nothing else.
+  protected items only; then `profile_expectation` and `profile_sanitisation`, which see the noisy
+  counts and public facts, and nothing else.
 - Sensitivity: an item changes the count of each of its perturbed categories by one.
 - Cost of a call: one `PureRelease(epsilon)` if the catalogue has protected items under these
   concerns; `ExactRelease` if it has only open ones; nothing otherwise. This depends on the
@@ -61,6 +62,7 @@ import numpy as np
 
 from service.algorithms.profile_calibration import Calibration, calibrate
 from service.algorithms.profile_catalogue import Catalogue, Concerns, Integers, scope_of
+from service.algorithms.profile_expectation import Expectation
 from service.algorithms.profile_sanitisation import sanitise
 from service.errors import InvalidArgument, Underpaid
 from service.privacy.charges import decimal
@@ -111,10 +113,13 @@ def perturb(
     concerns: Concerns,
     epsilon: float,
     noise: NoiseSource,
+    expectation: Expectation | None = None,
 ) -> Release:
     """Return what may leave the device. Pay for its event before anything does.
 
-    `epsilon` has no meaning, and may be 0, where nothing is released with noise.
+    `epsilon` has no meaning, and may be 0, where nothing is released with noise. With an
+    `expectation` the noisy counts are read in the light of what is public, at no cost; without
+    one, items are drawn as the paper does.
     """
     if isinstance(history, str):
         raise InvalidArgument("history", "must be a collection of items")
@@ -128,12 +133,17 @@ def perturb(
     calibration = calibrate(catalogue=catalogue, epsilon=epsilon, concerns=concerns)
     counts = tally[scope.protected] @ scope.incidence.astype(np.int64)
     noisy = with_noise(counts, calibration, noise)
+    wanted = noisy.astype(np.float64)
+    if expectation is not None:
+        magnitudes = np.array(calibration.magnitudes)
+        wanted = expectation.read(noisy=wanted, magnitudes=magnitudes, scope=scope)
     return Release(
         drawn=sanitise(
             catalogue=catalogue,
             concerns=concerns,
-            wanted=noisy.astype(np.float64),
+            wanted=wanted,
             seed=noise.bits(128),
+            expectation=expectation,
         ),
         open=kept,
         noisy=dict(zip(calibration.categories, map(int, noisy), strict=True)),

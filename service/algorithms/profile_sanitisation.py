@@ -2,13 +2,14 @@
 
 The paper looks for the items whose category counts come nearest, in squares, to the noisy ones: a
 0-1 least squares over thousands of items. Items with the same categories are interchangeable, so
-here the unknowns are how many of each group, 0 .. n_g, and then that many are drawn uniformly.
+here the unknowns are how many of each group, 0 .. n_g, and then that many are drawn.
 
-1. Relaxed, over the reals: minimise |A'x - b|^2 / 2 + evenness * sum_g x_g^2 / (2 n_g). Many x fit
-   equally well; the second term picks the one that spreads evenly over the items, so that what is
-   released does not pile up in a few odd groups. Its dual has one variable a category,
+1. Relaxed, over the reals: minimise |A'x - b|^2 / 2 + evenness * sum_g x_g^2 / (2 m_g). Many x fit
+   equally well; the second term picks the one that spreads over the groups as their masses m_g do,
+   so that what is released does not pile up in a few odd ones. The mass is the number of items,
+   or follows their public popularity (`profile_expectation`). The dual has a variable a category,
 
-       minimise  |u|^2 / 2 - b'u + sum_g n_g h(a_g'u),   h' = clip(t / evenness, 0, 1),
+       minimise  |u|^2 / 2 - b'u + sum_g h_g(a_g'u),   h_g' = clip(m_g t / evenness, 0, n_g),
 
    convex and piecewise quadratic: Newton's method with a line search ends after some ten steps.
 2. Systematic rounding along the groups, which keeps the total and sends each x_g to one of its two
@@ -34,6 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from service.algorithms.profile_catalogue import Catalogue, Concerns, Floats, Integers, scope_of
+from service.algorithms.profile_expectation import Expectation
 from service.errors import InvalidArgument
 
 EVENNESS = 1e-3
@@ -60,22 +62,25 @@ class Sanitiser:
 
     incidence: Floats
     sizes: Floats
+    masses: Floats
     overlap: Floats
 
     @classmethod
-    def of(cls, incidence: Floats, sizes: Integers) -> "Sanitiser":
-        """Compile groups by categories, and how many items the groups have."""
-        return cls(incidence, sizes.astype(np.float64), incidence @ incidence.T)
+    def of(cls, incidence: Floats, sizes: Integers, masses: Floats | None = None) -> "Sanitiser":
+        """Compile groups by categories, how many items the groups have, and their masses."""
+        whole = sizes.astype(np.float64)
+        return cls(incidence, whole, whole if masses is None else masses, incidence @ incidence.T)
 
     def relaxed(self, wanted: Floats) -> tuple[Floats, float]:
         """Return real counts, as even as fits, and a lower bound on half the squared misfit."""
         duals = np.zeros(len(wanted))
         pull = np.zeros(len(self.sizes))
         for _ in range(_NEWTON_STEPS):
-            slope = duals - wanted + (self.sizes * _shares(pull)) @ self.incidence
+            slope = duals - wanted + self._counts(pull) @ self.incidence
             if float(np.abs(slope).max(initial=0.0)) <= _TOLERANCE:
                 break
-            bending = np.where((pull >= 0) & (pull <= EVENNESS), self.sizes / EVENNESS, 0.0)
+            inside = (pull >= 0) & (self.masses * pull <= self.sizes * EVENNESS)
+            bending = np.where(inside, self.masses / EVENNESS, 0.0)
             curvature = (self.incidence.T * bending) @ self.incidence
             curvature[np.diag_indices_from(curvature)] += 1.0
             move: Floats = np.linalg.solve(curvature, -slope).astype(np.float64)
@@ -84,7 +89,7 @@ class Sanitiser:
             duals = duals + step * move
             pull = pull + step * tow
         bound = float(wanted @ duals - duals @ duals / 2 - self.sizes @ np.maximum(pull, 0.0))
-        return self.sizes * _shares(pull), max(0.0, bound)
+        return self._counts(pull), max(0.0, bound)
 
     def fit(self, wanted: Floats, rng: np.random.Generator) -> Fit:
         """Return integer counts whose categories come near to `wanted`, and how near they are."""
@@ -94,6 +99,10 @@ class Sanitiser:
         misfit = self._improve(counts, wanted)
         return Fit(counts.astype(np.int64), misfit - bound)
 
+    def _counts(self, pull: Floats) -> Floats:
+        counts: Floats = np.clip(self.masses * pull / EVENNESS, 0.0, self.sizes)
+        return counts
+
     def _step(
         self, duals: Floats, pull: Floats, move: Floats, tow: Floats, wanted: Floats
     ) -> float:
@@ -102,7 +111,7 @@ class Sanitiser:
         steep = float(move @ move)
 
         def derivative(step: float) -> float:
-            return flat + step * steep + float((self.sizes * _shares(pull + step * tow)) @ tow)
+            return flat + step * steep + float(self._counts(pull + step * tow) @ tow)
 
         low, high = 0.0, 1.0
         below, above = derivative(low), derivative(high)
@@ -158,11 +167,6 @@ class Sanitiser:
                 missing = missing - change * self.incidence[group]
 
 
-def _shares(pull: Floats) -> Floats:
-    clipped: Floats = np.clip(pull / EVENNESS, 0.0, 1.0)
-    return clipped
-
-
 def _best(changes: Floats) -> npt.NDArray[np.intp]:
     if len(changes) <= _CANDIDATES:
         return np.arange(len(changes))
@@ -170,14 +174,22 @@ def _best(changes: Floats) -> npt.NDArray[np.intp]:
 
 
 @lru_cache(maxsize=64)
-def sanitiser_of(catalogue: Catalogue, concerns: Concerns) -> Sanitiser:
+def sanitiser_of(
+    catalogue: Catalogue, concerns: Concerns, expectation: Expectation | None = None
+) -> Sanitiser:
     """Return the compiled problem of a catalogue and an agreement."""
     scope = scope_of(catalogue, concerns)
-    return Sanitiser.of(scope.incidence, scope.sizes)
+    masses = None if expectation is None else expectation.masses(scope)
+    return Sanitiser.of(scope.incidence, scope.sizes, masses)
 
 
 def sanitise(
-    *, catalogue: Catalogue, concerns: Concerns, wanted: Floats, seed: int
+    *,
+    catalogue: Catalogue,
+    concerns: Concerns,
+    wanted: Floats,
+    seed: int,
+    expectation: Expectation | None = None,
 ) -> frozenset[str]:
     """Return protected items whose counts in the counted categories come near to `wanted`.
 
@@ -186,13 +198,19 @@ def sanitise(
     scope = scope_of(catalogue, concerns)
     if wanted.shape != scope.counted.shape or not np.isfinite(wanted).all():
         raise InvalidArgument("wanted", "must be one finite number for each counted category")
+    if expectation is not None and expectation.catalogue is not catalogue:
+        raise InvalidArgument("expectation", "must be of the same catalogue")
     if not len(scope.counted):
         return frozenset()
     rng = np.random.default_rng(seed)
-    fit = sanitiser_of(catalogue, concerns).fit(wanted, rng)
+    fit = sanitiser_of(catalogue, concerns, expectation).fit(wanted, rng)
     drawn: list[str] = []
-    for group, count in zip(scope.protected, fit.counts, strict=True):
-        if count:
-            members = catalogue.members[group]
-            drawn.extend(members[at] for at in rng.choice(len(members), count, replace=False))
+    for group in np.flatnonzero(fit.counts):
+        at = int(scope.protected[group])
+        members = catalogue.members[at]
+        chances = None
+        if expectation is not None:
+            chances = expectation.weights[at] / expectation.weights[at].sum()
+        chosen = rng.choice(len(members), int(fit.counts[group]), replace=False, p=chances)
+        drawn.extend(members[each] for each in chosen)
     return frozenset(drawn)

@@ -96,6 +96,11 @@ def _users(folder: Path) -> tuple[npt.NDArray[np.int64], Floats]:
     return np.array(numbers), np.array(places, dtype=np.float64)
 
 
+def read_ratings(folder: Path) -> npt.NDArray[np.int64]:
+    """Return user, film and stars, a row a rating, from the folder that has the ratings."""
+    return _ratings(folder)
+
+
 def _ratings(folder: Path) -> npt.NDArray[np.int64]:
     path = next((folder / name for name in _RATINGS if (folder / name).exists()), None)
     if path is None:
