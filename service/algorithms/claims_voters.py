@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import product
 
 import numpy as np
 
@@ -55,10 +54,14 @@ def _law(rule: TruncatedExponential, votes: tuple[int, ...]) -> tuple[Fraction, 
 
 
 def spreads(votes: int, objects: int) -> Iterator[tuple[int, ...]]:
-    """Yield every way to spread votes over objects, up to the order of the objects."""
-    for counts in product(range(votes + 1), repeat=objects):
-        if sum(counts) == votes and list(counts) == sorted(counts, reverse=True):
-            yield counts
+    """Yield every way to spread votes over objects, the most voted ones first."""
+    if objects == 1:
+        yield (votes,)
+        return
+    for first in range(votes, -1, -1):
+        for rest in spreads(votes - first, objects - 1):
+            if rest[0] <= first:
+                yield (first, *rest)
 
 
 def worst_run(*, voting: Voting, least: int, voters: int, losing: Losing = SERVED) -> Fraction:
@@ -72,7 +75,7 @@ def worst_run(*, voting: Voting, least: int, voters: int, losing: Losing = SERVE
         up, down = best[left - 1]
         # If the silent lose their only credit, what follows depends on those who vote alone.
         for votes in range(left if losing.silence_costs else least, left + 1):
-            for stays, (rises, falls) in _steps(rule, votes).items():
+            for stays, (rises, falls) in steps(rule, votes).items():
                 # A round that takes nobody's credit leaks nothing.
                 after = best[min(stays + left - votes, left - 1)]
                 up, down = max(up, rises * after[0]), max(down, falls * after[1])
@@ -81,7 +84,7 @@ def worst_run(*, voting: Voting, least: int, voters: int, losing: Losing = SERVE
 
 
 @lru_cache(maxsize=4096)
-def _steps(rule: TruncatedExponential, votes: int) -> dict[int, tuple[Fraction, Fraction]]:
+def steps(rule: TruncatedExponential, votes: int) -> dict[int, tuple[Fraction, Fraction]]:
     """Return the worst ratios, up and down, of a round with so many votes, ours among them.
 
     They are by how many of the voters are left if ours is: he agreed with a liked object, or did

@@ -81,6 +81,9 @@ P(S) <= exp(epsilon) P'(S) + delta and the reverse, and likewise with moments.
 
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from service.algorithms.voters_credits import Ballots, Credits
 from service.algorithms.voters_terms import Terms
 from service.privacy.draw import draw_below
@@ -151,6 +154,6 @@ class Run:
         self._credits.hear(ballots=ballots, chosen=chosen, liked=liked)
 
     @property
-    def surviving(self) -> int:
-        """How many voters count."""
-        return self._credits.surviving
+    def counting(self) -> npt.NDArray[np.bool_]:
+        """Which voters count."""
+        return self._credits.counting

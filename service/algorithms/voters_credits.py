@@ -64,9 +64,10 @@ class Credits:
         return self._sum.nbytes + self._radius.nbytes
 
     @property
-    def surviving(self) -> int:
-        """How many of the voters heard of so far still count."""
-        return int(np.count_nonzero(self._sum))
+    def counting(self) -> npt.NDArray[np.bool_]:
+        """Which of the voters heard of so far still count."""
+        counting: npt.NDArray[np.bool_] = self._sum != 0
+        return counting
 
     def standing(self, *, ballots: Ballots, objects: int) -> Standing:
         """Count the votes of those who count, and sum their credit.

@@ -60,6 +60,6 @@ class PublishedRun:
         return np.bincount(ballots[self._weight], minlength=self._voting.objects + 1)[1:]
 
     @property
-    def surviving(self) -> int:
-        """How many voters count."""
-        return int(np.count_nonzero(self._weight))
+    def counting(self) -> npt.NDArray[np.bool_]:
+        """Which voters count."""
+        return self._weight

@@ -211,9 +211,9 @@ def terms_for(*, voting: Voting, peers: int, voters: int, delta: float) -> Terms
     promised = peers * voting.peer_credit
     best: Terms | None = None
     refusal: InvalidArgument | None = None
-    for step in range(64):
-        # From a test that costs about 2 up to one whose noise is as wide as all peers' credit.
-        scale = voting.credit * (promised / voting.credit) ** (step / 64)
+    for step in range(80):
+        # From a test that costs 8 up to one whose noise is as wide as all peers' credit.
+        scale = voting.credit / 4 * (4 * promised / voting.credit) ** (step / 80)
         try:
             terms = terms_at(voting=voting, peers=peers, voters=voters, delta=delta, scale=scale)
         except InvalidArgument as error:

@@ -43,7 +43,7 @@ class TestRun:
         lost = play(run, peers=1000, others=3000, rounds=200, seed=1)
         assert not run.ended
         assert lost < terms.loss_bound / 3
-        assert run.surviving == 1000
+        assert run.counting.sum() == 1000
 
     def test_without_peers_the_run_ends_and_answers_are_drawn_by_chance(self) -> None:
         run = Run(terms=terms_of(), noise=SeededNoise(2))

@@ -52,7 +52,7 @@ class TestAgainstTheNaiveReading:
             chosen, liked = int(rng.integers(objects)), bool(rng.integers(2))
             credits.hear(ballots=packed(ballots), chosen=chosen, liked=liked)
             naive.hear(ballots, chosen, liked)
-            assert credits.surviving == sum(map(naive.counts, range(voters)))
+            assert credits.counting.sum() == sum(map(naive.counts, range(voters)))
         assert credits.answered == 12 + 3 * (diversity + radius)
 
     def test_who_joins_late_was_silent_until_then(self) -> None:

@@ -14,9 +14,9 @@ from service.simulation.noise import SeededNoise
 def test_simple_kicks_out_at_the_first_contradiction() -> None:
     run = PublishedRun(voting=Voting(objects=2, rounds=50), voters=6, noise=SeededNoise(0))
     run.hear(np.array([1, 1, 1, 2, 2, 2], dtype=np.uint8), chosen=0, liked=True)
-    assert run.surviving == 3
+    assert run.counting.sum() == 3
     run.hear(np.array([1, 2, 2, 1, 1, 1], dtype=np.uint8), chosen=1, liked=False)
-    assert run.surviving == 1
+    assert run.counting.sum() == 1
 
 
 def test_credits_run_out_as_algorithm_2_says() -> None:
@@ -26,11 +26,11 @@ def test_credits_run_out_as_algorithm_2_says() -> None:
     ballots = np.array([1, 2, 1], dtype=np.uint8)
     for left in (3, 3, 1):
         run.hear(ballots, chosen=0, liked=False)
-        assert run.surviving == left
+        assert run.counting.sum() == left
     other = PublishedRun(voting=voting, voters=2, noise=SeededNoise(0))
     for left in (2, 2, 2, 2, 1):
         other.hear(np.array([1, 2], dtype=np.uint8), chosen=1, liked=True)
-        assert other.surviving == left
+        assert other.counting.sum() == left
 
 
 def test_the_loss_stays_below_its_bound() -> None:
@@ -44,7 +44,7 @@ def test_the_loss_stays_below_its_bound() -> None:
         chosen = run.recommend(ballots.astype(np.uint8))
         run.hear(ballots.astype(np.uint8), chosen=chosen, liked=chosen == wanted)
         lost += chosen != wanted
-    assert run.surviving == 40
+    assert run.counting.sum() == 40
     assert lost < voting.loss_bound(peers=40, voters=400)
 
 
@@ -67,5 +67,5 @@ def test_everybody_votes(ballots: list[int]) -> None:
 def test_without_survivors_the_answer_is_chance() -> None:
     run = PublishedRun(voting=Voting(objects=2, rounds=50), voters=2, noise=SeededNoise(0))
     run.hear(np.array([1, 1], dtype=np.uint8), chosen=0, liked=False)
-    assert run.surviving == 0
+    assert run.counting.sum() == 0
     assert {run.recommend(np.array([1, 1], dtype=np.uint8)) for _ in range(60)} == {0, 1}
