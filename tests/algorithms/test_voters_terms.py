@@ -83,7 +83,13 @@ def worst_leaks(terms: Terms) -> float:
 class TestLeaks:
     @pytest.mark.parametrize(
         ("objects", "radius", "diversity", "survivors", "voters"),
-        [(2, 0, 0, 20, 300), (2, 0, 0, 30, 80), (2, 1, 1, 4, 60), (3, 1, 0, 6, 90), (5, 0, 0, 9, 9)],
+        [
+            (2, 0, 0, 20, 300),
+            (2, 0, 0, 30, 80),
+            (2, 1, 1, 4, 60),
+            (3, 1, 0, 6, 90),
+            (5, 0, 0, 9, 9),
+        ],
     )
     def test_no_sequence_of_leaks_is_dearer_than_the_bound(
         self, objects: int, radius: int, diversity: int, survivors: int, voters: int
