@@ -148,6 +148,8 @@ def _listen(port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
+        # At once: until it listens, a second hub could take the same port unnoticed.
+        listener.listen()
     except (OSError, OverflowError) as error:
         listener.close()
         raise InvalidArgument("--port", f"{port} cannot be used: {error}") from error

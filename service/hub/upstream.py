@@ -12,6 +12,7 @@ ordered here. So the requests are the same, in number, order and size, whatever 
 Redirections are not followed: a release goes where its owner sent it, or nowhere.
 """
 
+import ipaddress
 import json
 import socket
 from collections.abc import Iterable, Mapping, Sequence
@@ -152,7 +153,7 @@ def required(upstream: Upstream | None) -> Upstream:
 
 
 def _row(category: str | None, result: Any) -> Row:
-    if result.get("status") != 200:
+    if result["status"] != 200:
         # A category without a single item to recommend is no reason to show nothing at all.
         return Row(category, (), False)
     items = tuple(str(item["id"]) for item in result["items"])
@@ -188,4 +189,7 @@ def _detail(data: bytes) -> str:
 
 
 def _is_loopback(host: str) -> bool:
-    return host in ("localhost", "::1") or host.startswith("127.")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from service.hub import views
 from service.hub.catalogue import PublicCatalogue, parse
 from service.hub.database import Database
 from service.hub.hub import Hub
@@ -25,6 +26,11 @@ def document() -> dict[str, Any]:
             for n in range(48)
         ],
     }
+
+
+def quoted(hub: Hub) -> int:
+    """Return the price that the page would show, in nano-epsilon."""
+    return int(views.state(hub)["quote"]["nano_epsilon"])
 
 
 @pytest.fixture

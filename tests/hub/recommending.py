@@ -80,7 +80,7 @@ def recommending(catalogue: dict[str, Any]) -> Iterator[Recommending]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         served.url = f"http://127.0.0.1:{server.server_address[1]}"
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         try:
             yield served

@@ -1,0 +1,91 @@
+"""The database is private, durable in its rules, and says when it is something else."""
+
+import json
+import sqlite3
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from service.errors import InvalidArgument
+from service.hub import database as module
+from service.hub.database import Database, fact, keep_fact
+from service.hub.refusals import Refused
+
+
+def test_only_its_owner_can_read_it(tmp_path: Path) -> None:
+    Database(tmp_path / "hub.sqlite")
+    assert stat.S_IMODE((tmp_path / "hub.sqlite").stat().st_mode) == 0o600
+
+
+def test_facts_survive_and_a_failure_keeps_nothing(tmp_path: Path) -> None:
+    with Database(tmp_path / "x").transaction() as work:
+        keep_fact(work, "limit", 1.5)
+    again = Database(tmp_path / "x")
+
+    def fail() -> None:
+        with again.transaction() as work:
+            keep_fact(work, "limit", 9.0)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    with again.transaction() as work:
+        assert fact(work, "limit") == 1.5
+        assert fact(work, "nothing", "default") == "default"
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM ledger", "UPDATE ledger SET nano_epsilon = 0"])
+def test_the_ledger_only_grows(database: Database, statement: str) -> None:
+    with database.transaction() as work:
+        work.execute("INSERT INTO ledger VALUES (1, 'now', 5, 5, 0, '[]')")
+    with pytest.raises(sqlite3.IntegrityError, match="only grows"), database.transaction() as work:
+        work.execute(statement)
+    with database.transaction() as work:
+        assert work.execute("SELECT nano_epsilon FROM ledger").fetchall() == [(5,)]
+
+
+def test_the_ledger_takes_integers_only(database: Database) -> None:
+    with pytest.raises(sqlite3.IntegrityError), database.transaction() as work:
+        work.execute("INSERT INTO ledger VALUES (1, 'now', 0.5, 5, 0, '[]')")
+
+
+def test_commits_reach_the_disk_and_deletions_overwrite(database: Database) -> None:
+    with database.transaction() as work:
+        assert work.execute("PRAGMA synchronous").fetchone() == (3,)
+        assert work.execute("PRAGMA secure_delete").fetchone() == (1,)
+        work.execute("INSERT INTO history VALUES ('i', 'Whispering Marmalade', 'list', 'now')")
+    assert b"Whispering Marmalade" in database.path.read_bytes()
+    with database.transaction() as work:
+        work.execute("DELETE FROM history")
+    assert b"Whispering Marmalade" not in database.path.read_bytes()
+
+
+def test_two_hubs_take_turns(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BUSY_SECONDS", 0.05)
+    with database.transaction():
+        refused: list[Exception] = []
+
+        def intrude() -> None:
+            try:
+                with database.transaction():
+                    pass
+            except Refused as error:
+                refused.append(error)
+
+        other = threading.Thread(target=intrude)
+        other.start()
+        other.join()
+    assert "Another hub" in str(refused[0])
+
+
+def test_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text(json.dumps({"not": "a database"}) * 100)
+    with pytest.raises(InvalidArgument, match="not a database of the hub's"):
+        Database(tmp_path / "x")
+    newer = sqlite3.connect(tmp_path / "y")
+    newer.execute("PRAGMA user_version = 99")
+    newer.close()
+    with pytest.raises(InvalidArgument, match="newer version"):
+        Database(tmp_path / "y")

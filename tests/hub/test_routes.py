@@ -1,0 +1,116 @@
+"""The page's own server: every route, and every refusal in plain words."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.hub import reading
+from service.hub.app import create_app
+from service.hub.guard import SECRET_HEADER
+from service.hub.hub import Hub
+from tests.hub.recommending import Recommending
+from tests.hub.visiting import Visitor
+
+
+@pytest.fixture
+def page(hub: Hub, tmp_path: Path) -> Visitor:
+    (tmp_path / "uploads").mkdir()
+    app = create_app(hub, folder=tmp_path / "uploads", port=8765, secret="s")
+    return Visitor(app, home="http://127.0.0.1:8765", headers={SECRET_HEADER: "s"})
+
+
+def ok(answer: Any) -> Any:
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_from_a_history_to_recommendations(
+    page: Visitor, served: Recommending, tmp_path: Path
+) -> None:
+    said = ok(page.post("/api/import", content=b"title\nFilm Number 1\nNobody's\n"))
+    assert (said["added"], said["unknown"], said["state"]["history"]) == (1, 1, 1)
+    assert list((tmp_path / "uploads").iterdir()) == []
+    assert ok(page.post("/api/history", json={"item": "f2", "seen": True}))["history"] == 2
+    assert [i["id"] for i in ok(page.get("/api/history"))["items"]] == ["f2", "f1"]
+    controls = {"overall": "perturbed", "by_category": True, "levels": {"Crime": "all"}}
+    quote = ok(page.put("/api/choices", json=controls))["quote"]
+    assert quote["openly"] == ["Crime"]
+    agreement = {"after": 0, "nano_epsilon": quote["nano_epsilon"]}
+    release = ok(page.post("/api/releases", json=agreement))["release"]
+    assert release["sent"] is None
+    assert served.profiles == {}
+    sent = ok(page.post(f"/api/releases/{release['number']}/send"))["release"]
+    assert sent["sent"]
+    assert list(served.profiles.values()) == [[item["id"] for item in release["items"]]]
+    rows = ok(page.post("/api/recommendations"))["rows"]
+    assert [row["category"] for row in rows][:2] == [None, "Comedy"]
+    assert ok(page.post("/api/client"))["withdrawn"]
+    assert ok(page.post("/api/catalogue"))["rematched"] == 0
+    assert ok(page.delete("/api/history"))["history"] == 0
+
+
+def test_the_shelf_is_searched_on_the_device(page: Visitor, served: Recommending) -> None:
+    found = ok(page.get("/api/items", params={"search": "NUMBER 4", "category": "Crime"}))
+    assert [item["id"] for item in found["items"]] == ["f4", "f40", "f44", "f46"]
+    assert ok(page.get("/api/items", params={"search": "zzz"})) == {"found": 0, "items": []}
+    assert served.asked == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "words"),
+    [
+        ("POST", "/api/history", {"item": "f99", "seen": True}, 409, "no such item"),
+        ("POST", "/api/history", {"item": "f1"}, 422, "seen"),
+        ("POST", "/api/history", {"item": "f1", "seen": True, "x": 1}, 422, "x"),
+        ("PUT", "/api/choices", {"overall": "some", "by_category": False}, 422, "overall"),
+        (
+            "PUT",
+            "/api/choices",
+            {"overall": "perturbed", "by_category": False, "epsilon": 99.0},
+            422,
+            "epsilon must be from 0.01 to 10.",
+        ),
+        ("PUT", "/api/limits", {"limit": -1.0, "threshold": 3}, 422, "limit must be above 0"),
+        ("POST", "/api/releases", {"after": 0, "nano_epsilon": 1}, 409, "price has changed"),
+        ("POST", "/api/releases", {"after": 7, "nano_epsilon": 1}, 409, "in the meantime"),
+        ("POST", "/api/releases/1/send", None, 409, "Only the last drawing"),
+        ("GET", "/api/nowhere", None, 404, "Not Found"),
+    ],
+)
+def test_refusals(
+    page: Visitor, method: str, path: str, body: Any, status: int, words: str
+) -> None:
+    answer = page.request(method, path, json=body)
+    assert answer.status_code == status
+    assert words in answer.json()["detail"]
+
+
+def test_a_server_in_trouble(page: Visitor, served: Recommending) -> None:
+    served.fault = (500, b"")
+    answer = page.post("/api/recommendations")
+    assert answer.status_code == 502
+    assert "kept on this device" in answer.json()["detail"]
+
+
+def test_uploads_end_somewhere_and_leave_nothing(
+    page: Visitor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "empty" in page.post("/api/import", content=b"").json()["detail"]
+    monkeypatch.setattr(reading, "MOST_BYTES", 10)
+    answer = page.post("/api/import", content=b"x" * 11)
+    assert answer.status_code == 409
+    assert list((tmp_path / "uploads").iterdir()) == []
+
+
+def test_a_fault_of_our_own_is_admitted_without_details(
+    page: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: Hub, item: str) -> bool:
+        raise RuntimeError("Film Number 1")
+
+    monkeypatch.setattr(Hub, "see", fail)
+    answer = page.post("/api/history", json={"item": "f1", "seen": True})
+    assert answer.status_code == 500
+    assert "Your history is kept" in answer.json()["detail"]
+    assert "Film Number" not in answer.text
