@@ -25,7 +25,7 @@ async def _found(runtime: Runtime, name: str) -> ClusterRecommender:
 @router.post(
     "/peers/recommenders/{name}/letters",
     response_model=schemas.LettersAnswer,
-    **described("peer", 400, 404, 413, 422),
+    **described("peer", 400, 404, 409, 413, 422),
 )
 async def take_letters(request: Request, name: str, body: schemas.LettersRequest) -> Any:
     """Keep a local server's letters; the same one again changes nothing."""
