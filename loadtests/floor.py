@@ -1,4 +1,4 @@
-"""What `bench_http` compares with: an ordinary FastAPI endpoint with one redis-py script call.
+"""The floor that `bench` compares with: an ordinary FastAPI endpoint with one redis-py script call.
 
 It checks a key, validates a body, runs one script that touches one key, and answers a body of the
 same shape as Discreet's. It protects nobody and learns nothing.
@@ -57,7 +57,7 @@ class Taken(BaseModel):
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
-    client = redis.from_url(os.environ["PLAIN_STORE"])
+    client = redis.from_url(os.environ["BENCH_STORE"])
     yield {
         "spend": client.register_script(SPEND),
         "learn": client.register_script(LEARN),
@@ -69,7 +69,7 @@ app = FastAPI(lifespan=lifespan)
 
 
 def key(authorization: Annotated[str, Header()]) -> None:
-    if authorization != f"Bearer {os.environ['PLAIN_KEY']}":
+    if authorization != f"Bearer {os.environ['BENCH_KEY']}":
         raise HTTPException(401)
 
 

@@ -1,0 +1,29 @@
+// A constant rate of arrivals: k6 sends on time, whatever has come back by then.
+import http from "k6/http";
+import { SharedArray } from "k6/data";
+import { scenario } from "k6/execution";
+
+const bodies = new SharedArray("bodies", () => JSON.parse(open(__ENV.BENCH_BODIES)));
+const headers = {
+  "Content-Type": "application/json",
+  Authorization: `Bearer ${__ENV.BENCH_KEY}`,
+};
+
+export const options = {
+  discardResponseBodies: true,
+  summaryTrendStats: ["med", "p(90)", "p(99)", "max"],
+  scenarios: {
+    arrivals: {
+      executor: "constant-arrival-rate",
+      rate: Number(__ENV.BENCH_RATE),
+      timeUnit: "1s",
+      duration: `${__ENV.BENCH_SECONDS}s`,
+      preAllocatedVUs: 64,
+      maxVUs: 256,
+    },
+  },
+};
+
+export default function () {
+  http.post(__ENV.BENCH_URL, bodies[scenario.iterationInTest % bodies.length], { headers });
+}

@@ -1,0 +1,152 @@
+"""Servers to be measured, each in processes of its own, over one Valkey that syncs every write."""
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+HERE = Path(__file__).resolve().parent
+DISCREET = str(Path(sys.executable).parent / "discreet")
+KEY = secrets.token_urlsafe(24)
+HEADERS = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+_CALM = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""Nobody's arithmetic may take the other core away from the load and the store."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server under test; `workers` are process ids, for their CPU time and memory."""
+
+    name: str
+    url: str
+    workers: tuple[int, ...]
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU time of all workers so far."""
+        return sum(map(_cpu_seconds, self.workers))
+
+    def resident_bytes(self) -> int:
+        """Return the memory of the largest worker."""
+        return max(map(_resident_bytes, self.workers))
+
+    def put(self, name: str, document: Mapping[str, Any]) -> None:
+        """Create a recommender, or change it."""
+        answer = httpx.put(
+            f"{self.url}/recommenders/{name}", json=document, headers=HEADERS, timeout=60
+        )
+        if answer.is_error:
+            raise SystemExit(f"{name} was refused: {answer.text}")
+
+
+def document(items: int = 20, dimensions: int = 2, **changes: Any) -> dict[str, Any]:
+    """Return the recommender that most measurements ask: 20 items, budgets that do not run out."""
+    return {
+        "algorithm": "p-dap",
+        "items": [f"item-{number}" for number in range(items)],
+        "context": {"dimensions": dimensions},
+        "privacy": {"epsilon": 1.0, "budget": {"epsilon": 1e6}},
+        **changes,
+    }
+
+
+@contextmanager
+def discreet(store: str, *, workers: int = 1) -> Iterator[Target]:
+    """Serve Discreet as it is shipped, with a recommender called bench."""
+    port = _free_port()
+    command = [DISCREET, "serve", "--port", str(port), "--workers", str(workers)]
+    with _process(command, DISCREET_API_KEY=KEY, DISCREET_STORE=store) as running:
+        url = f"http://127.0.0.1:{port}"
+        _wait_for(f"{url}/health/ready")
+        target = Target("discreet", url, _children(running.pid, workers))
+        target.put("bench", document())
+        yield target
+
+
+@contextmanager
+def gunicorn(module: str, store: str, *, workers: int = 1) -> Iterator[Target]:
+    """Serve a FastAPI module beside this file, as its authors would: gunicorn and uvicorn."""
+    port = _free_port()
+    command = [
+        sys.executable, "-W", "ignore", "-m", "gunicorn", f"{module}:app",
+        "--worker-class", "uvicorn.workers.UvicornWorker", "--workers", str(workers),
+        "--bind", f"127.0.0.1:{port}", "--no-control-socket", "--log-level", "error",
+    ]  # fmt: skip
+    with _process(command, BENCH_STORE=store, BENCH_KEY=KEY) as running:
+        url = f"http://127.0.0.1:{port}"
+        _wait_for(f"{url}/openapi.json")
+        yield Target(module, url, _children(running.pid, workers))
+
+
+@contextmanager
+def _process(command: Sequence[str], **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(  # noqa: S603  our own commands
+        command,
+        env={**os.environ, **_CALM, **environment},
+        cwd=HERE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as running:
+        try:
+            yield running
+        finally:
+            running.send_signal(signal.SIGTERM)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_for(url: str) -> None:
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        try:
+            if httpx.get(url, timeout=2).status_code == 200:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.1)
+    raise SystemExit(f"nothing answers at {url}")
+
+
+def _children(pid: int, workers: int) -> tuple[int, ...]:
+    """Return the workers of a gunicorn master: its children that are no keeper of a store."""
+    deadline = time.monotonic() + 30
+    while True:
+        listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        found = [int(one) for one in listed if b"keeper" not in _command_line(int(one))]
+        if len(found) == workers:
+            return tuple(found)
+        if time.monotonic() > deadline:
+            raise SystemExit(f"{workers} workers were to be started, and {len(found)} are there")
+        time.sleep(0.1)
+
+
+def _command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b"keeper"  # it has gone already, and was no worker
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _resident_bytes(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    return 0
