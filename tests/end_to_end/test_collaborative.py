@@ -1,0 +1,149 @@
+"""A collaborative recommender with two real workers: trained by one, answered by both."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.end_to_end.servers import Server, children, command_of, serving
+from tests.end_to_end.test_workers import fresh, total
+
+pytestmark = pytest.mark.needs("procfs")
+
+CRIME = [f"crime {number}" for number in range(6)]
+SPACE = [f"space {number}" for number in range(6)]
+BOOKS = {
+    "algorithm": "collaborative",
+    "items": [
+        *({"id": id_, "categories": ["crime"]} for id_ in CRIME),
+        *({"id": id_, "categories": ["space"]} for id_ in SPACE),
+    ],
+    "training": {"seconds": 1},
+}
+
+
+def send(server: Server, client: str, items: list[str]) -> None:
+    body = {"client": client, "items": items}
+    status, answer = fresh(server, "/recommenders/books/profiles", body)
+    assert (status, answer) == (200, {"client": client, "items": len(items)})
+
+
+def create(server: Server) -> None:
+    answer = server.client.put("/recommenders/books", json=BOOKS)
+    assert answer.status_code == 201, answer.text
+    # More read crime, so that whoever is unknown is shown crime first.
+    for reader in range(8):
+        send(server, f"crime reader {reader}", CRIME[reader % 3 :])
+    for reader in range(4):
+        send(server, f"space reader {reader}", SPACE)
+    send(server, "reader", SPACE[:2])
+
+
+def ask(server: Server, client: str, limit: int = 4) -> Any:
+    """Ask over a connection of its own, so that any worker may get it."""
+    body = {"recommender": "books", "client": client, "limit": limit}
+    status, answer = fresh(server, "/recommend", body)
+    assert status == 200, answer
+    return answer
+
+
+def recommended(server: Server, client: str) -> list[str]:
+    return [item["id"] for item in ask(server, client)["items"]]
+
+
+def asked(server: Server) -> set[int]:
+    """Return which workers have answered so far."""
+    return {line["pid"] for line in server.lines if line.get("route") == "/recommend"}
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def every_worker_knows(server: Server) -> bool:
+    """Tell whether twelve answers in a row, by whichever worker, come from the trained model."""
+    return all(set(recommended(server, "reader")) == set(SPACE[2:]) for _ in range(12))
+
+
+def trained(server: Server, outcome: str) -> float:
+    return total(server, "discreet_trainings_total", recommender="books", outcome=outcome)
+
+
+def trainings(server: Server) -> list[int]:
+    """Return the training processes that run now."""
+    found = []
+    for worker in server.workers:
+        for child in children(worker):
+            try:
+                if "collaborative.training" in command_of(child):
+                    found.append(child)
+            except FileNotFoundError:
+                continue
+    return found
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("library")) as running:
+        create(running)
+        yield running
+
+
+def test_both_workers_answer_from_what_one_has_trained(server: Server) -> None:
+    wait_for(lambda: every_worker_knows(server))
+    stranger = ask(server, "stranger")
+    assert {item["id"] for item in stranger["items"]} <= set(CRIME)
+    assert stranger["personalised"] is False
+    assert asked(server) == set(server.workers)
+    assert trained(server, "done") >= 1
+    wait_for(lambda: total(server, "discreet_profiles", recommender="books") == 13)
+
+
+def test_answers_go_on_while_a_training_stands_still_and_after_it_died(server: Server) -> None:
+    wait_for(lambda: every_worker_knows(server))
+    held: list[int] = []
+
+    def caught() -> bool:
+        """Hold a training process, so that it lasts as long as the test likes."""
+        send(server, "restless", SPACE[: 1 + len(server.lines) % 5])
+        for training in trainings(server):
+            os.kill(training, signal.SIGSTOP)
+            held.append(training)
+        return bool(held)
+
+    wait_for(caught)
+    try:
+        send(server, "newcomer", [*SPACE[:3], *SPACE[4:]])
+        for _ in range(12):
+            assert recommended(server, "newcomer")[0] == SPACE[3]
+        assert every_worker_knows(server)
+        assert asked(server) == set(server.workers)
+        assert trainings(server) == held
+    finally:
+        for training in held:
+            os.kill(training, signal.SIGKILL)
+    wait_for(lambda: trained(server, "failed") == 1)
+    done = trained(server, "done")
+    wait_for(lambda: trained(server, "done") > done)
+    assert every_worker_knows(server)
+
+
+def test_after_a_restart_the_snapshot_is_there_at_once(server: Server) -> None:
+    wait_for(lambda: every_worker_knows(server))
+    # Until nothing is left to be trained, so that the restarted server has nothing to train.
+    wait_for(lambda: not trainings(server))
+    time.sleep(2.5)
+    wait_for(lambda: not trainings(server))
+    assert server.stop() == 0
+    with serving(server.data) as restarted:
+        assert every_worker_knows(restarted)
+        assert asked(restarted) >= set(restarted.workers)
+        assert trained(restarted, "done") == 0
+        assert restarted.client.delete("/clients/reader").json()["records"] == 1
+        assert ask(restarted, "reader")["personalised"] is False
