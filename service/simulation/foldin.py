@@ -28,6 +28,8 @@ Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 _FACTORS = 48
+_SUPPORT = 16
+"""People, or items, for each factor: a small crowd does not bear many."""
 _MEAN_WEIGHT = 10.0
 _PERSON_WEIGHT = 3.0
 _ITEM_WEIGHT = 20.0
@@ -110,7 +112,7 @@ def ndcg(ranking: Integers, wanted: Integers) -> float:
 
 
 def _leading(seen: csr_matrix) -> Floats:
-    factors = min(_FACTORS, min(seen.shape) - 1)
+    factors = max(1, min(_FACTORS, min(seen.shape) // _SUPPORT))
     _, _, found = svds(seen, k=factors, v0=np.ones(min(seen.shape)))
     vectors: Floats = np.ascontiguousarray(found.T)
     return vectors

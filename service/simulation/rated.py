@@ -90,13 +90,13 @@ def crowd(*, people: int = 400, items: int = 600, categories: int = 12, seed: in
         f"item {at:03}": tuple(names[column] for column in np.flatnonzero(row))
         for at, row in enumerate(incidence)
     }
-    popularity = 1 / (10 + rng.permutation(items))
-    tastes = rng.standard_gamma(0.3, (people, categories))
+    popularity = 1 / (40 + rng.permutation(items))
+    tastes = rng.standard_gamma(0.2, (people, categories))
     fondness = tastes @ incidence.T / incidence.sum(axis=1)
     quality = rng.uniform(-1, 1, items)
     ratings = []
     for person in range(people):
-        chances = popularity * (0.02 + fondness[person])
+        chances = popularity * (0.01 + fondness[person])
         size = int(rng.integers(20, 121))
         met = rng.choice(items, size, replace=False, p=chances / chances.sum())
         wobble = rng.uniform(-1, 1, size)
