@@ -47,12 +47,13 @@ function of the noisy counts and of a seed drawn for the purpose. Together they 
 a set of items, by post-processing.
 
 Where the paper's own argument fails. M-DPDP sets the target of an "all" category to its exact
-count over *all* items, including those that are also in a "perturbed" category, and forces the
-released items to meet it. Two histories that differ in one such item then have different exact
-counts, and the server reads the difference with certainty: no finite epsilon holds. Here exact
-counts are of open items only, which are released anyway, and a protected item is counted only
-where there is noise. The paper also counts items with a "no" category in their other categories;
-here they are not counted at all.
+count over *all* items, including those that are also in a "perturbed" category, and demands that
+the solution meets it. Two histories that differ in one such item then have different targets, and
+no noise lies between. Where that item is the only one in the "all" category it is sent if and only
+if it is in the history: no finite epsilon holds (`profile_published` shows it). Here a protected
+item is counted only where there is noise, and an "all" category shows its open items, which are
+sent anyway. The paper also counts items with a "no" category in their other categories; here they
+are not counted at all.
 """
 
 from collections.abc import Collection, Mapping
