@@ -52,11 +52,26 @@ class Known:
         """
         places = self.places(size)
         if not len(profile):
-            best = np.argsort(places[offer])[:limit]
-            return offer[best]
+            return offer[_smallest(places[offer], limit)]
         fresh = np.setdiff1d(offer, profile, assume_unique=True)
         scores = self.snapshot.scores(profile, size=size)[fresh]
-        return fresh[np.lexsort((places[fresh], -scores))[:limit]]
+        liked = np.flatnonzero(scores > 0)
+        if len(liked) > limit:
+            # Sorting a whole catalogue would cost most of the answer: what cannot win is left out.
+            least = np.partition(scores[liked], -limit)[-limit]
+            liked = liked[scores[liked] >= least]
+        first = fresh[liked[np.lexsort((places[fresh[liked]], -scores[liked]))][:limit]]
+        rest = fresh[scores <= 0]
+        return np.concatenate([first, rest[_smallest(places[rest], limit - len(first))]])
+
+
+def _smallest(values: Places, count: int) -> Places:
+    """Return the positions of the `count` smallest of some distinct values, in their order."""
+    count = min(count, len(values))
+    if not count:
+        return np.zeros(0, dtype=np.intp)
+    few = np.argpartition(values, count - 1)[:count]
+    return few[np.argsort(values[few])]
 
 
 def _fitted(values: Ints, size: int) -> Ints:
