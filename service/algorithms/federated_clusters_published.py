@@ -130,6 +130,7 @@ class Published:
         self.users = Bank(models=len(self.servers), dimensions=dimensions, ridge=RIDGE)
         self.communications = 0
         self._d, self._noise, self._detects = dimensions, noise, detect
+        self._at_once = upload == download == 1 and epsilon is None
         self._log_u, self._log_d = math.log(upload), math.log(download)
         self._delete, self._merge, self._confidence = delete, merge, confidence
         self._count = int(self.servers.max()) + 1
@@ -167,17 +168,31 @@ class Published:
         """Update the user, then check the upload and the download event."""
         self.users.add(user, x, y)
         j = self.home[user]
+        if self._at_once:
+            self._synchronise(j, x, y)
+        else:
+            self._keep(j, x, y)
+        self._round += 1
+        if self._round == 2**self._phase - 1:
+            self._phase += 1
+            if self._detects:
+                self._adjust()
+
+    def _synchronise(self, j: int, x: Floats, y: float) -> None:
+        """Send one observation up and down at once: what U = D = 1 comes to without noise."""
+        inside = self._inside[self._global[j]]
+        self.communications += len(inside)
+        for each in inside:
+            self.local.add(int(each), x, y)
+        self._width[inside] = self._confidence * self._radius(j)
+
+    def _keep(self, j: int, x: Floats, y: float) -> None:
         self._buffer_s[j] += x[:, None] * x
         self._buffer_u[j] += y * x
         self._buffer_t[j] += 1
         grown = np.linalg.slogdet(self.local.gram[j] + self._buffer_s[j])[1]
         if grown - self._size[j] >= self._log_u:  # Algorithm 3, line 2
             self._upload(j)
-        self._round += 1
-        if self._round == 2**self._phase - 1:
-            self._phase += 1
-            if self._detects:
-                self._adjust()
 
     def _upload(self, j: int) -> None:
         k = self._global[j]
@@ -214,6 +229,9 @@ class Published:
 
     def _measure(self, j: int) -> None:
         self._size[j] = np.linalg.slogdet(self.local.gram[j])[1]
+        self._width[j] = self._confidence * self._radius(j)
+
+    def _radius(self, j: int) -> float:
         sharing = len(self._inside[self._global[j]])
         least = self.shift or RIDGE
         most = 3 * self.shift * (1 + self.uploads) if self.shift else RIDGE
@@ -231,7 +249,7 @@ class Published:
                 * float(np.linalg.norm(self._last[j][:-1, -1]))
                 / math.sqrt(self.shift)
             )
-        self._width[j] = self._confidence * beta
+        return beta
 
     def _fresh_buffer(self, j: int) -> None:
         """Algorithm 3, lines 9 and 10; Algorithm 2, line 15."""

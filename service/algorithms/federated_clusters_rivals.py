@@ -11,6 +11,7 @@ FCLUB, FCLUB-DC, Homo and Homo-DC are the published algorithm without some of it
 (`service.algorithms.federated_clusters_published`).
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,6 +23,11 @@ from service.algorithms.linear import Bank
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
+
+
+def _certain(count: float) -> float:
+    """Return F(T) of one count; numpy is slow with single numbers."""
+    return math.sqrt((1 + math.log1p(count)) / (1 + count))
 
 
 class LinUCB:
@@ -162,7 +168,7 @@ class SCLUB(_Shared):
         home = int(self.home[user])
         mates = np.flatnonzero(self.home == home)
         if len(mates) > 1:
-            reach = float(certainty(self.users.count[user]) + certainty(self.models.count[home]))
+            reach = _certain(self.users.count[user]) + _certain(self.models.count[home])
             gap = self.users.estimate[user] - self.models.estimate[home]
             if float(gap @ gap) > (self._split * reach) ** 2:
                 self._gather(np.array([user]))
@@ -181,7 +187,7 @@ class SCLUB(_Shared):
             theirs = np.flatnonzero(self.home == other)
             if other == home or not self._checked[theirs].all():
                 continue
-            reach = float(certainty(self.models.count[home]) + certainty(self.models.count[other]))
+            reach = _certain(self.models.count[home]) + _certain(self.models.count[other])
             gap = self.models.estimate[home] - self.models.estimate[other]
             if float(gap @ gap) < (self._split / 2 * reach) ** 2:
                 self._gather(np.sort(np.concatenate([mates, theirs])))

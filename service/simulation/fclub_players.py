@@ -214,11 +214,18 @@ class Contender:
     epsilon: float | None = None
     delta: float | None = None
     trigger: Trigger | None = None
+    threshold: float = 1.01
+
+    @property
+    def name(self) -> str:
+        """The algorithm, with its thresholds where they are not the paper's."""
+        other = self.threshold != 1.01
+        return f"{self.algorithm} U=D={self.threshold:g}" if other else self.algorithm
 
     @property
     def label(self) -> str:
         """What to call it in tables and figures."""
-        name = self.algorithm if self.reading == "published" else f"{self.algorithm} (served)"
+        name = self.name if self.reading == "published" else f"{self.name} (served)"
         if self.epsilon is not None:
             name += f" ε={self.epsilon:g}, δ={self.delta:g}"
         return name + (", determinant" if self.served_by_determinant else "")
@@ -257,8 +264,8 @@ class Contender:
             noise=noise,
             epsilon=self.epsilon,
             delta=self.delta or 0.1,
-            upload=1.0 if at_once else 1.01,
-            download=1.0 if at_once else 1.01,
+            upload=1.0 if at_once else self.threshold,
+            download=1.0 if at_once else self.threshold,
             clusters=clusters,
             detect=not self.algorithm.startswith("homo"),
         )

@@ -89,7 +89,7 @@ class Outcome:
         mean, deviation = self.regret_at(rounds)
         talks = [float(np.interp(rounds, run.rounds, run.communications)) for run in self.runs]
         return {
-            "algorithm": self.contender.algorithm,
+            "algorithm": self.contender.name,
             "reading": self.contender.reading,
             "epsilon": self.contender.epsilon,
             "delta": self.contender.delta,

@@ -59,13 +59,15 @@ class LinearWorld:
         """Yield the rounds; the same for everybody who plays in this world."""
         rng = seeded("fclub offers", self.seed, 0)
         for start in range(0, rounds, _BLOCK):
-            count = min(_BLOCK, rounds - start)
-            users = rng.integers(0, len(self.tastes), count)
-            directions = self._directions(rng, count)
+            # Whole blocks are drawn, so that a longer run begins with the very same rounds.
+            users = rng.integers(0, len(self.tastes), _BLOCK)
+            directions = self._directions(rng, _BLOCK)
+            luck = rng.random(_BLOCK)
             means = (1 + np.einsum("tkd,td->tk", directions, self.tastes[users])) / 2
-            ones = np.ones((count, self.offered, 1))
+            ones = np.ones((_BLOCK, self.offered, 1))
             items = np.concatenate([directions, ones], axis=2) / np.sqrt(2)
-            yield Offers(users, items, np.clip(means, 0, 1), rng.random(count))
+            few = slice(rounds - start)
+            yield Offers(users[few], items[few], np.clip(means[few], 0, 1), luck[few])
 
     def _directions(self, rng: np.random.Generator, count: int) -> Floats:
         if self.catalogue is not None:
