@@ -28,10 +28,13 @@ UNPROTECTED = PrivacyReport(None, None, None)
 
 
 class Terms:
-    """A budget under one way of accounting. `limit` is what a ledger may hold."""
+    """A budget under one way of accounting. `limit` is what a ledger may hold.
 
-    def __init__(self, *, accounting: str, budget: Budget) -> None:
-        self.accountant = accountant(accounting)
+    `reserved_delta` is for releases that have a delta of their own, under zCDP.
+    """
+
+    def __init__(self, *, accounting: str, budget: Budget, reserved_delta: float = 0.0) -> None:
+        self.accountant = accountant(accounting, reserved_delta=reserved_delta)
         self.budget = budget
         self.limit = self.accountant.limit(budget)
         self._prices: dict[tuple[PrivacyEvent, ...], Charge] = {}

@@ -1,0 +1,224 @@
+"""Votes: one byte for each voter and round, by the voter's number; 0 is silence.
+
+A request's votes are looked at first, all of them, and then written, one atomic step a round under
+the guard that it is open. What cannot be used is told, and nothing of the request is stored. (If a
+round is closed between the look and the write, votes for *other* rounds of the same request may
+stand already; sending it again without that round changes nothing about them.)
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from service.algorithms.voters_credits import SILENT, Ballots
+from service.decisions.observer import Count
+from service.decisions.voters.recommender import VotersRecommender
+from service.decisions.voters.rounds import HEAD, OPEN, Round, RoundBook
+from service.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from service.decisions.runtime import Runtime
+
+_TOGETHER = 10_000
+"""Voters that one command numbers: more would keep everybody else waiting for the store."""
+MOST_BALLOT_BYTES = 192 * 2**20
+_CLOSED = "is closed: voting has ended, and nothing of this request for it was counted"
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """A vote, already checked for form."""
+
+    round: str
+    voter: str
+    object: str
+
+
+async def cast(
+    runtime: "Runtime", recommender: VotersRecommender, book: RoundBook, votes: Sequence[Vote]
+) -> int:
+    """Count votes; the last one of a voter in a round is the one that counts."""
+    try:
+        numbered = await _looked_at(runtime, recommender, book, votes)
+        for one, ballots in numbered:
+            await _write(runtime, recommender, one, ballots)
+    except InvalidArgument:
+        _count(runtime, recommender, "refused", len(votes))
+        raise
+    recommender.touched = True
+    _count(runtime, recommender, "counted", len(votes))
+    return len(votes)
+
+
+def _count(runtime: "Runtime", recommender: VotersRecommender, label: str, amount: int) -> None:
+    runtime.observer.count(
+        recommender=recommender.name, what=Count.VOTES, label=label, amount=amount
+    )
+
+
+async def _looked_at(
+    runtime: "Runtime", recommender: VotersRecommender, book: RoundBook, votes: Sequence[Vote]
+) -> list[tuple[Round, dict[int, int]]]:
+    """Return each round with its ballots by voters' numbers, or say what cannot be used."""
+    many = len(votes) > 1
+    rounds: dict[str, tuple[Round, dict[str, int]]] = {}
+    ballots: dict[str, dict[str, int]] = {}
+    for position, vote in enumerate(votes):
+        place = f"votes.{position}." if many else ""
+        if vote.round not in rounds:
+            one = await book.named(runtime, recommender, vote.round, argument=f"{place}round")
+            if await book.is_closed(runtime, recommender, one):
+                raise InvalidArgument(f"{place}round", _CLOSED)
+            choices = {name: at + 1 for at, name in enumerate(one.objects)}
+            rounds[vote.round] = (one, choices)
+            ballots[vote.round] = {}
+        ballot = rounds[vote.round][1].get(vote.object)
+        if ballot is None:
+            raise InvalidArgument(f"{place}object", "is not an object of that round")
+        ballots[vote.round][vote.voter] = ballot
+    numbers = await _numbers(
+        runtime, recommender, list({voter: None for each in ballots.values() for voter in each})
+    )
+    return [
+        (rounds[name][0], {numbers[voter]: ballot for voter, ballot in each.items()})
+        for name, each in ballots.items()
+    ]
+
+
+async def _numbers(
+    runtime: "Runtime", recommender: VotersRecommender, voters: list[str]
+) -> dict[str, int]:
+    """Return every voter's number, letting in those who are new as long as there is room."""
+    store, roster = runtime.store, recommender.voters_roster
+    most = recommender.document.voters
+    names = [
+        runtime.principals.client(recommender.name, recommender.voter(voter)) for voter in voters
+    ]
+    size, retired = await asyncio.gather(
+        store.roster_size(roster=roster), store.roster_size(roster=recommender.retired_roster)
+    )
+    if retired:
+        await _refuse_retired(runtime, recommender, names)
+    found: list[int] = []
+    for start in range(0, len(names), _TOGETHER):
+        some = names[start : start + _TOGETHER]
+        if size + len(names) > most:
+            # Nearly full: look before letting anybody in.
+            known = await store.number_of(roster=roster, names=some)
+            size = await store.roster_size(roster=roster)
+            if size + sum(number is None for number in known) > most:
+                raise InvalidArgument("voter", f"cannot be let in: there are {most} voters already")
+        found += await store.enrol(roster=roster, names=some)
+    if max(found, default=0) >= most:
+        raise InvalidArgument("voter", f"cannot be let in: there are {most} voters already")
+    return dict(zip(voters, found, strict=True))
+
+
+async def _refuse_retired(
+    runtime: "Runtime", recommender: VotersRecommender, names: Sequence[bytes]
+) -> None:
+    for start in range(0, len(names), _TOGETHER):
+        known = await runtime.store.number_of(
+            roster=recommender.retired_roster, names=names[start : start + _TOGETHER]
+        )
+        if any(number is not None for number in known):
+            raise InvalidArgument(
+                "voter", "was erased and cannot vote again under that id; use another"
+            )
+
+
+async def _write(
+    runtime: "Runtime", recommender: VotersRecommender, one: Round, ballots: dict[int, int]
+) -> None:
+    written = await runtime.store.write_page(
+        page=recommender.ballots(one.number),
+        writes=[(HEAD + start, content) for start, content in stretches(ballots)],
+        guard=(0, OPEN),
+    )
+    if not written.done:
+        raise InvalidArgument("round", _CLOSED)
+
+
+def stretches(ballots: dict[int, int]) -> list[tuple[int, bytes]]:
+    """Return the ballots as runs of neighbouring voters: where each begins, and its bytes."""
+    numbers = np.fromiter(ballots.keys(), dtype=np.int64, count=len(ballots))
+    values = np.fromiter(ballots.values(), dtype=np.uint8, count=len(ballots))
+    order = np.argsort(numbers)
+    numbers, values = numbers[order], values[order]
+    ends = np.flatnonzero(np.diff(numbers) != 1) + 1
+    pieces: list[npt.NDArray[np.uint8]] = np.split(values, ends)
+    starts = numbers[np.concatenate([[0], ends]).astype(np.int64)].tolist()
+    return [(start, piece.tobytes()) for start, piece in zip(starts, pieces, strict=True)]
+
+
+class BallotCache:
+    """Votes of closed rounds, which do not change any more; the longest unused go first."""
+
+    def __init__(self, most_bytes: int = MOST_BALLOT_BYTES) -> None:
+        self._most = most_bytes
+        self._held: OrderedDict[int, Ballots] = OrderedDict()
+        self._bytes = 0
+
+    async def of(self, runtime: "Runtime", recommender: VotersRecommender, number: int) -> Ballots:
+        """Return the votes of a closed round, by voters' numbers."""
+        held = self._held.get(number)
+        if held is not None:
+            self._held.move_to_end(number)
+            return held
+        page = recommender.ballots(number)
+        # No further than the voters that were promised: whoever slipped in beyond is silent.
+        content = await runtime.store.read_page(
+            page=page, start=HEAD, end=HEAD + recommender.document.voters
+        )
+        ballots: Ballots = np.frombuffer(content, dtype=np.uint8)
+        self._held[number] = ballots
+        self._bytes += ballots.nbytes
+        while self._bytes > self._most and len(self._held) > 1:
+            _, dropped = self._held.popitem(last=False)
+            self._bytes -= dropped.nbytes
+        return ballots
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._held.clear()
+        self._bytes = 0
+
+
+async def take_back(runtime: "Runtime", recommender: VotersRecommender, *, voter: str) -> int:
+    """Erase all votes of a voter, in closed rounds too; return how many there were.
+
+    From now on he was silent, and is: a voter who could begin again would have his credit anew,
+    and the proof gives everybody one. Every worker notices by the number of such erasures.
+    """
+    store = runtime.store
+    name = runtime.principals.client(recommender.name, recommender.voter(voter))
+    (number,) = await store.number_of(roster=recommender.voters_roster, names=[name])
+    if number is None:
+        return 0
+    await store.enrol(roster=recommender.retired_roster, names=[name])
+    rounds = await store.roster_size(roster=recommender.rounds_roster)
+    taken = 0
+    for start in range(0, rounds, _TOGETHER):
+        pages = [recommender.ballots(at) for at in range(start, min(start + _TOGETHER, rounds))]
+        held = await asyncio.gather(
+            *(
+                store.read_page(page=page, start=HEAD + number, end=HEAD + number + 1)
+                for page in pages
+            )
+        )
+        voted = [
+            page for page, ballot in zip(pages, held, strict=True) if ballot not in (b"", b"\0")
+        ]
+        silence = bytes([SILENT])
+        await asyncio.gather(
+            *(store.write_page(page=page, writes=[(HEAD + number, silence)]) for page in voted)
+        )
+        taken += len(voted)
+    if taken:
+        await store.save(key=recommender.erasures, content=b"")
+    return taken
