@@ -29,6 +29,10 @@ PAPERS: Mapping[str, tuple[str, str]] = {
         "service.simulation.prec",
         "voters' weights: p-REC, p-REC_sim (Gilbert, Liu and Yu 2015)",
     ),
+    "fclub": (
+        "service.simulation.fclub",
+        "federated clusters: CDP-FCLUB-DC, FCLUB-DC, FCLUB, CLUB, SCLUB, LinUCB, Homo (Liu 2022)",
+    ),
 }
 
 
