@@ -23,10 +23,10 @@ from service.algorithms.profile_calibration import calibrate
 from service.algorithms.profile_catalogue import (
     Catalogue,
     Concerns,
-    Flags,
     Floats,
     Integers,
     Level,
+    Scope,
     scope_of,
 )
 from service.algorithms.profile_perturbation import (
@@ -60,12 +60,24 @@ def published(
         )
     tally = tally_history(catalogue, history)
     counts = tally @ catalogue.incidence.astype(np.int64)
-    calibration = calibrate(catalogue=catalogue, epsilon=epsilon, concerns=concerns)
+    levels = catalogue.levels(concerns)
+    # Hidden items are counted, so the noise has to cover them: program 5.2 has a row for each.
+    counting = Concerns.choose(
+        {
+            name: Level.PERTURBED if level is Level.PERTURBED else Level.ALL
+            for name, level in zip(catalogue.categories, levels, strict=True)
+        }
+    )
+    counted = scope_of(catalogue, counting).counted
+    calibration = calibrate(catalogue=catalogue, epsilon=epsilon, concerns=counting)
     wanted = counts.astype(np.float64)
-    noisy = with_noise(counts[scope.counted], calibration, noise)
-    wanted[scope.counted] = noisy
-    exact = np.array([level is Level.ALL for level in catalogue.levels(concerns)])
-    shares = _relaxed(catalogue, concerns, wanted - _own(catalogue, tally, scope.open), exact)
+    noisy = with_noise(counts[counted], calibration, noise)
+    wanted[counted] = noisy
+    exact = np.array([level is Level.ALL for level in levels])
+    missing = wanted - _own(catalogue, tally, scope.open)
+    weights = np.where(exact, np.sqrt(_EQUALITY), 0.0)
+    weights[counted] = 1.0
+    shares = _relaxed(catalogue, scope, missing, weights)
     rng = np.random.default_rng(noise.bits(128))
     open_groups = set(scope.open.tolist())
     opened = frozenset(item for item in history if catalogue.group_of[item] in open_groups)
@@ -92,14 +104,9 @@ def _own(catalogue: Catalogue, tally: Integers, groups: Integers) -> Integers:
     return counts
 
 
-def _relaxed(catalogue: Catalogue, concerns: Concerns, wanted: Floats, exact: Flags) -> Floats:
+def _relaxed(catalogue: Catalogue, scope: Scope, missing: Floats, weights: Floats) -> Floats:
     """Solve program 5.3 over the reals; return the share of each protected group's items."""
-    scope = scope_of(catalogue, concerns)
-    heeded = exact.copy()
-    heeded[scope.counted] = True
-    weights = np.where(exact, np.sqrt(_EQUALITY), 1.0)[heeded]
-    patterns = catalogue.incidence[np.ix_(scope.protected, heeded)]
-    incidence = patterns.astype(np.float64) * weights
-    reals, _ = Sanitiser.of(incidence, scope.sizes).relaxed(wanted[heeded] * weights)
+    incidence = catalogue.incidence[scope.protected].astype(np.float64) * weights
+    reals, _ = Sanitiser.of(incidence, scope.sizes).relaxed(missing * weights)
     shares: Floats = reals / scope.sizes
     return shares

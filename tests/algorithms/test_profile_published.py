@@ -101,6 +101,20 @@ def test_hidden_items_never_leave_as_published_either() -> None:
         assert not release.items & {"item 1", "item 5"}
 
 
+def test_as_published_hidden_items_are_counted_and_the_noise_covers_them() -> None:
+    # Item 1 is hidden by category 2 and counted in 1 and 3, beside item 3.
+    noise = WrittenNoise([0] * 4)
+    release = published(
+        history={"item 1", "item 3"},
+        catalogue=five(),
+        concerns=Concerns.choose({"2": Level.NO}),
+        epsilon=1.0,
+        noise=noise,
+    )
+    assert release.noisy == {"1": 2, "3": 2, "4": 1, "5": 0}
+    assert 1 / noise.scales[0] + 1 / noise.scales[1] <= 1.0
+
+
 @pytest.mark.parametrize("history", [set(), {"item 2"}])
 def test_all_sends_everything(history: set[str]) -> None:
     release = published(
