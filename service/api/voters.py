@@ -1,0 +1,98 @@
+"""The rounds and votes of a recommender by voters' weights."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from service.api.routing import ScopedRoute, described, live
+from service.api.voters_schemas import (
+    RoundAnswer,
+    RoundChange,
+    RoundRequest,
+    RoundsAnswer,
+    VotesAnswer,
+    VotesRequest,
+)
+from service.decisions.runtime import Runtime
+from service.decisions.voters.ballots import cast
+from service.decisions.voters.desk import Desk
+from service.decisions.voters.family import VotersFamily
+from service.decisions.voters.recommender import VotersRecommender
+from service.decisions.voters.rounds import Round
+from service.errors import UnknownRecommender
+
+router = APIRouter(route_class=ScopedRoute, tags=["votes"])
+
+
+async def _find(request: Request, name: str) -> tuple[Runtime, VotersRecommender, Desk]:
+    runtime = live(request)["runtime"]
+    found = await runtime.registry.find(name)
+    family = runtime.families[found.algorithm]
+    if not isinstance(found, VotersRecommender) or not isinstance(family, VotersFamily):
+        raise UnknownRecommender("that recommender takes no votes: its algorithm is not p-rec")
+    return runtime, found, family.desk(found)
+
+
+def _shown(one: Round, *, closed: bool) -> dict[str, Any]:
+    return {"id": one.id, "objects": list(one.objects), "state": "closed" if closed else "open"}
+
+
+@router.post(
+    "/recommenders/{name}/rounds",
+    response_model=RoundAnswer,
+    **described("admin", 400, 404, 413, 422, created=RoundAnswer),
+)
+async def make_round(request: Request, response: Response, name: str, body: RoundRequest) -> Any:
+    """Make a round (201), open to votes; making the same one again is no mistake (200)."""
+    runtime, recommender, desk = await _find(request, name)
+    one, new = await desk.rounds.make(runtime, recommender, round_id=body.id, objects=body.objects)
+    response.status_code = 201 if new else 200
+    return _shown(one, closed=await desk.rounds.is_closed(runtime, recommender, one))
+
+
+@router.get(
+    "/recommenders/{name}/rounds",
+    response_model=RoundsAnswer,
+    **described("admin", 404, 422),
+)
+async def list_rounds(request: Request, name: str) -> Any:
+    """List the newest 1,000 rounds, in their order."""
+    runtime, recommender, desk = await _find(request, name)
+    rounds = await desk.rounds.latest(runtime, recommender)
+    return {"rounds": [_shown(one, closed=closed) for one, closed in rounds]}
+
+
+@router.get(
+    "/recommenders/{name}/rounds/{round_id:path}",
+    response_model=RoundAnswer,
+    **described("admin", 404, 422),
+)
+async def show_round(request: Request, name: str, round_id: str) -> Any:
+    """Show a round."""
+    runtime, recommender, desk = await _find(request, name)
+    one = await desk.rounds.named(runtime, recommender, round_id)
+    return _shown(one, closed=await desk.rounds.is_closed(runtime, recommender, one))
+
+
+@router.patch(
+    "/recommenders/{name}/rounds/{round_id:path}",
+    response_model=RoundAnswer,
+    **described("admin", 400, 404, 413, 422),
+)
+async def close_round(request: Request, name: str, round_id: str, body: RoundChange) -> Any:
+    """End the voting of a round. Once closed, it stays closed."""
+    runtime, recommender, desk = await _find(request, name)
+    one = await desk.rounds.named(runtime, recommender, round_id)
+    await desk.rounds.close(runtime, recommender, one)
+    return _shown(one, closed=body.state == "closed")
+
+
+@router.post(
+    "/recommenders/{name}/votes",
+    response_model=VotesAnswer,
+    **described("serve", 400, 404, 413, 422),
+)
+async def post_votes(request: Request, name: str, body: VotesRequest) -> Any:
+    """Count a vote, or many. If one of them cannot be used, it is named and none is counted."""
+    runtime, recommender, desk = await _find(request, name)
+    return {"counted": await cast(runtime, recommender, desk.rounds, body.cast())}

@@ -1,0 +1,110 @@
+"""What callers send to and get from a recommender by voters' weights, beside answers."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
+
+from service.algorithms.voters_credits import MOST_OBJECTS
+from service.api.schemas import Body
+from service.decisions.documents import Identifier
+from service.decisions.voters.ballots import Vote
+
+MOST_VOTES = 100_000
+
+
+class RoundRequest(Body):
+    """A new round. The same one again changes nothing."""
+
+    id: Identifier | None = Field(
+        default=None, description="What to call it; if left out, a name is made up."
+    )
+    objects: list[Identifier] = Field(
+        min_length=1,
+        max_length=MOST_OBJECTS,
+        description="Distinct, and exactly as many as the recommender's `objects` says.",
+    )
+
+
+class RoundAnswer(BaseModel):
+    """A round as it stands."""
+
+    id: str
+    objects: list[str]
+    state: Literal["open", "closed"] = Field(description="Votes are taken while it is open.")
+
+
+class RoundChange(Body):
+    """The one change that a round can undergo."""
+
+    state: Literal["closed"]
+
+
+class RoundsAnswer(BaseModel):
+    """The newest rounds, in the order in which clients are answered from them."""
+
+    rounds: list[RoundAnswer]
+
+
+class VoteRequest(Body):
+    """One vote of several."""
+
+    round: Identifier | None = Field(
+        default=None, description="If left out, the round of the whole request."
+    )
+    voter: Identifier = Field(description="Who votes. Kept only as a keyed digest.")
+    object: Identifier = Field(description="One of the round's objects.")
+
+
+def _listed(value: Any) -> Any:
+    """Turn {voter: object} into a list: places in a list can be named without naming a voter."""
+    if isinstance(value, dict):
+        return [{"voter": voter, "object": chosen} for voter, chosen in value.items()]
+    return value
+
+
+Votes = Annotated[
+    list[VoteRequest],
+    BeforeValidator(_listed),
+    Field(
+        min_length=1,
+        max_length=MOST_VOTES,
+        fail_fast=True,
+        description="Many votes; either a list of objects, or one object from voters to what they "
+        "vote for, which is shorter.",
+    ),
+]
+
+
+class VotesRequest(Body):
+    """One vote (`round`, `voter` and `object`), or many (`votes`).
+
+    A voter has one vote a round: the last one counts until the round is closed.
+    """
+
+    round: Identifier | None = None
+    voter: Identifier | None = None
+    object: Identifier | None = None
+    votes: Votes | None = None
+
+    @model_validator(mode="after")
+    def _one_or_many(self) -> Self:
+        single = self.voter is not None or self.object is not None
+        if single == (self.votes is not None):
+            raise ValueError("give either voter and object, or votes")
+        if single and (self.voter is None or self.object is None or self.round is None):
+            raise ValueError("a vote needs a round, a voter and an object")
+        if self.votes and self.round is None and any(one.round is None for one in self.votes):
+            raise ValueError("every vote needs a round, its own or that of the whole request")
+        return self
+
+    def cast(self) -> list[Vote]:
+        """Return the votes."""
+        if self.votes is None:
+            return [Vote(self.round or "", self.voter or "", self.object or "")]
+        return [Vote(one.round or self.round or "", one.voter, one.object) for one in self.votes]
+
+
+class VotesAnswer(BaseModel):
+    """What became of the votes."""
+
+    counted: int = Field(description="How many votes the request had; all of them count.")
