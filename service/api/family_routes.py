@@ -4,6 +4,10 @@ from collections.abc import Sequence
 
 from fastapi import APIRouter
 
-from service.api import collaborative, federation
+from service.api import collaborative, federation, mirror
 
-FAMILY_ROUTERS: Sequence[APIRouter] = (collaborative.router, federation.router)
+FAMILY_ROUTERS: Sequence[APIRouter] = (
+    collaborative.router,
+    federation.router,
+    mirror.router,
+)

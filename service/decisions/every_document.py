@@ -7,15 +7,19 @@ from pydantic import Field, TypeAdapter
 from service.decisions.clusters.document import FederatedClustersDocument
 from service.decisions.collaborative.document import CollaborativeDocument
 from service.decisions.documents import RecommenderDocument
+from service.decisions.mirror.document import MirrorDescentDocument
 from service.decisions.partition.document import AdaptivePartitionDocument
 
 EveryDocument = Annotated[
-    AdaptivePartitionDocument | FederatedClustersDocument | CollaborativeDocument,
+    AdaptivePartitionDocument
+    | FederatedClustersDocument
+    | CollaborativeDocument
+    | MirrorDescentDocument,
     Field(discriminator="algorithm"),
 ]
 """A recommender: its algorithm decides which fields there are."""
 
-ALGORITHMS = ("p-dap", "fclub", "collaborative")
+ALGORITHMS = ("p-dap", "fclub", "collaborative", "mirror-descent")
 
 _ADAPTER: TypeAdapter[RecommenderDocument] = TypeAdapter(EveryDocument)
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from service.decisions.clusters.family import ClusterFamily
 from service.decisions.collaborative.family import CollaborativeFamily
 from service.decisions.family import Family
+from service.decisions.mirror.family import MirrorFamily
 from service.decisions.partition.family import PartitionFamily
 from service.decisions.partition.learners import LearnerFactory, learner_for
 
@@ -15,4 +16,5 @@ def families(*, learners: LearnerFactory = learner_for) -> Mapping[str, Family]:
         "p-dap": PartitionFamily(learners=learners),
         "collaborative": CollaborativeFamily(),
         "fclub": ClusterFamily(),
+        "mirror-descent": MirrorFamily(),
     }
