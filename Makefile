@@ -12,10 +12,11 @@ BY_HAND := env -u MAKELEVEL -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u ARGS -u P
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help run traffic test lint format audit wheel pictures constraints clean environment
+.PHONY: help run traffic test lint format audit wheel pictures dashboards k8s image constraints clean \
+	environment
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 run: ## serve the demo on its embedded store: make run [PORT=8000] [DATA=.discreet]
 	@.ci/environment run
@@ -28,6 +29,7 @@ traffic: ## send made-up visitors to the running demo: make traffic [ARGS="--rat
 test: environment ## lint, then all tests; says at the end what could not be tested here
 	@packages=$$($(BIN)/python -m tests.requirements) && \
 		{ [ -z "$$packages" ] || .ci/apt $$packages || true; }
+	@tests/deploy/tools/install
 	@lint=passed; ( $(LINT) ) || lint=failed; \
 		$(BY_HAND) $(BIN)/python -m pytest --durations=15 $(ARGS) || exit 1; \
 		[ $$lint = passed ] || { echo "The tests passed, but lint failed: see above." >&2; exit 1; }
@@ -49,6 +51,17 @@ wheel: environment ## build dist/discreet-*.whl
 
 pictures: environment ## draw the live page's pictures anew, from a running demo, into docs/img
 	@$(BIN)/python -m tests.browser.picture docs/img
+
+dashboards: environment ## write the Grafana dashboards anew, and the chart's copy of them and of the rules
+	@$(BIN)/python -m deploy.grafana
+
+k8s: environment ## write the plain manifests in k8s/ anew, from the chart
+	@$(BIN)/python -m deploy.manifests
+
+image: environment ## build the container image and try it out, with buildah and podman (as root)
+	@packages=$$($(BIN)/python -m tests.requirements image) && \
+		{ [ -z "$$packages" ] || .ci/apt $$packages || true; }
+	@$(BIN)/python -m tests.deploy.image $(ARGS)
 
 constraints: ## pin today's versions anew (with Python 3.11)
 	.ci/constraints
