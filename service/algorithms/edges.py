@@ -19,6 +19,8 @@ from service.errors import InvalidArgument
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 
+_FEW = 1024
+
 _BLOCK_CELLS = 1 << 22
 """Distances held at a time: 32 MiB of doubles."""
 
@@ -59,8 +61,23 @@ class Graph:
 
     def labels(self) -> Labels:
         """Return the number of each user's connected component, numbered by first member."""
-        _, labels = connected_components(csr_array(self.edges), directed=False)
-        return numbered(labels.astype(np.int64))
+        users = len(self.edges)
+        if users <= _FEW:
+            _, labels = connected_components(csr_array(self.edges), directed=False)
+            return numbered(labels.astype(np.int64))
+        # A sparse copy of a graph with most of its edges would take twenty times its memory.
+        labels = np.full(users, -1, dtype=np.int64)
+        for first in range(users):
+            if labels[first] >= 0:
+                continue
+            labels[first] = first
+            frontier = np.array([first])
+            rows = max(1, _BLOCK_CELLS // users)
+            while len(frontier):
+                near = self.edges[frontier[:rows]].any(axis=0) & (labels < 0)
+                labels[near] = first
+                frontier = np.concatenate([frontier[rows:], np.flatnonzero(near)])
+        return numbered(labels)
 
 
 def components(*, points: Floats, radii: Floats, precise: float = np.inf) -> Labels:
