@@ -26,8 +26,10 @@ LEASE_SECONDS = 15.0
 SHORTEST_PAUSE = 1.0
 LONGEST_PAUSE = 8.0
 """Seconds between two cycles of a recommender: the shorter ones while something happens."""
+QUICK_LOOK = 0.5
+"""Seconds up to which looking at all users is done while others wait."""
 _SHARE = 10
-"""A cycle that took a second is followed by a pause of this many."""
+"""What took a second is followed by a pause of this many."""
 
 
 class ClusterFamily(Plain):
@@ -36,6 +38,8 @@ class ClusterFamily(Plain):
     def __init__(self) -> None:
         self._holder = os.urandom(16)
         self._beliefs: dict[bytes, Belief] = {}
+        self._looked: dict[bytes, tuple[float, float]] = {}
+        self._looking: dict[bytes, asyncio.Task[None]] = {}
         self._pacing: asyncio.Task[None] | None = None
         self._cycles: dict[bytes, asyncio.Task[None]] = {}
         self._pauses: dict[bytes, tuple[float, float]] = {}
@@ -75,10 +79,38 @@ class ClusterFamily(Plain):
     async def refresh(self, runtime: "Runtime", recommender: Recommender) -> None:
         """Look at everybody's sums, and at what other servers tell."""
         assert isinstance(recommender, ClusterRecommender)
-        if recommender.is_local:
-            await look(runtime, recommender)
-            if recommender.belief is not None:
-                self._beliefs[recommender.generation] = recommender.belief
+        key = recommender.generation
+        if not recommender.is_local:
+            return
+        ended, took = self._looked.get(key, (0.0, 0.0))
+        if took < QUICK_LOOK:
+            await self._look(runtime, recommender)
+            return
+        # Thousands of users take seconds: others, who are refreshed in turn, must not wait.
+        recommender.touched = True
+        if key not in self._looking and time.monotonic() > ended + _SHARE * took:
+            self._looking[key] = asyncio.create_task(
+                self._look_aside(runtime, recommender), name="look at users"
+            )
+
+    async def _look(self, runtime: "Runtime", recommender: ClusterRecommender) -> None:
+        began = time.monotonic()
+        await look(runtime, recommender)
+        ended = time.monotonic()
+        self._looked[recommender.generation] = (ended, ended - began)
+        if recommender.belief is not None:
+            self._beliefs[recommender.generation] = recommender.belief
+
+    async def _look_aside(self, runtime: "Runtime", recommender: ClusterRecommender) -> None:
+        try:
+            recommender.touched = False
+            await self._look(runtime, recommender)
+        except StoreUnavailable:
+            recommender.touched = True
+        except Exception:
+            log.exception("users could not be looked at")
+        finally:
+            del self._looking[recommender.generation]
 
     async def remove(self, runtime: "Runtime", recommender: Recommender) -> None:
         """Erase sums, letters and views."""
@@ -122,7 +154,9 @@ class ClusterFamily(Plain):
 
     async def stop(self) -> None:
         """End them; whatever was being done is found again in the store."""
-        tasks = [*self._cycles.values(), *([self._pacing] if self._pacing else [])]
+        tasks = [*self._cycles.values(), *self._looking.values()]
+        if self._pacing is not None:
+            tasks.append(self._pacing)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

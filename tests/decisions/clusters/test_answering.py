@@ -1,6 +1,7 @@
 """Answers and feedback of a local server."""
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -239,3 +240,29 @@ async def test_another_worker_learns_the_same(shop: Server) -> None:
         await other.play("ada", np.array([0.0, 0.5]), 10, rng)
     assert (await sums(other, "ada"))[0] == 200
     assert (await other.ask("ada")).items == (await shop.ask("ada")).items == ("up",)
+
+
+async def test_a_long_look_is_taken_aside_and_not_too_often(
+    shop: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.decisions.clusters.family.QUICK_LOOK", 0.0)
+    recommender = await shop.found()
+    await shop.play("ada", np.array([0.0, 0.5]), 5, np.random.default_rng(5))
+    before = recommender.belief
+    shop.family._looked[recommender.generation] = (time.monotonic() - 60.0, 1.0)
+    await shop.refresh()
+    assert recommender.belief is before, "it was awaited"
+    assert recommender.touched
+    for task in list(shop.family._looking.values()):
+        await task
+    assert recommender.belief is not before
+    assert recommender.belief is not None
+    assert len(recommender.belief.places) == 1
+    shop.family._looked[recommender.generation] = (time.monotonic(), 60.0)
+    await shop.refresh()
+    assert not shop.family._looking
+    # A changed document starts from what was believed before.
+    await shop.put(**LOCAL | {"norms": "scale"})
+    changed = await shop.found()
+    assert changed is not recommender
+    assert changed.belief is recommender.belief
