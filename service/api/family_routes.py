@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from fastapi import APIRouter
 
-from service.api import collaborative, federation, mirror
+from service.api import collaborative, federation, mirror, voters
 
 FAMILY_ROUTERS: Sequence[APIRouter] = (
     collaborative.router,
     federation.router,
     mirror.router,
+    voters.router,
 )

@@ -9,17 +9,19 @@ from service.decisions.collaborative.document import CollaborativeDocument
 from service.decisions.documents import RecommenderDocument
 from service.decisions.mirror.document import MirrorDescentDocument
 from service.decisions.partition.document import AdaptivePartitionDocument
+from service.decisions.voters.document import VotersDocument
 
 EveryDocument = Annotated[
     AdaptivePartitionDocument
     | FederatedClustersDocument
     | CollaborativeDocument
-    | MirrorDescentDocument,
+    | MirrorDescentDocument
+    | VotersDocument,
     Field(discriminator="algorithm"),
 ]
 """A recommender: its algorithm decides which fields there are."""
 
-ALGORITHMS = ("p-dap", "fclub", "collaborative", "mirror-descent")
+ALGORITHMS = ("p-dap", "fclub", "collaborative", "mirror-descent", "p-rec")
 
 _ADAPTER: TypeAdapter[RecommenderDocument] = TypeAdapter(EveryDocument)
 

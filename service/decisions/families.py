@@ -8,6 +8,7 @@ from service.decisions.family import Family
 from service.decisions.mirror.family import MirrorFamily
 from service.decisions.partition.family import PartitionFamily
 from service.decisions.partition.learners import LearnerFactory, learner_for
+from service.decisions.voters.family import VotersFamily
 
 
 def families(*, learners: LearnerFactory = learner_for) -> Mapping[str, Family]:
@@ -16,5 +17,6 @@ def families(*, learners: LearnerFactory = learner_for) -> Mapping[str, Family]:
         "p-dap": PartitionFamily(learners=learners),
         "collaborative": CollaborativeFamily(),
         "fclub": ClusterFamily(),
+        "p-rec": VotersFamily(),
         "mirror-descent": MirrorFamily(),
     }
