@@ -64,7 +64,6 @@ def _listed(value: Any) -> Any:
 
 Votes = Annotated[
     list[VoteRequest],
-    BeforeValidator(_listed),
     Field(
         min_length=1,
         max_length=MOST_VOTES,
@@ -72,6 +71,7 @@ Votes = Annotated[
         description="Many votes; either a list of objects, or one object from voters to what they "
         "vote for, which is shorter.",
     ),
+    BeforeValidator(_listed),
 ]
 
 
