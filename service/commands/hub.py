@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     fetches = args.catalogue is None and not args.demo
     hub = Hub(Database(folder / DATABASE), server, fetches=fetches)
     _take_catalogue(hub, args)
-    with _listen(args.port) as listener:
+    with listen(args.port) as listener:
         port = listener.getsockname()[1]
         secret = secrets.token_urlsafe(32)
         page = f"http://127.0.0.1:{port}/#secret={secret}"
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
             if not args.no_browser:
                 # A browser is started with its address as an argument, which every user of this
                 # machine can list. So it is given a private file that leads to the page.
-                write_private(door, _leading_to(page))
+                write_private(door, leading_to(page))
                 webbrowser.open(door.resolve().as_uri())
             app = create_app(hub, folder=folder, port=port, secret=secret)
             configured = uvicorn.Config(
@@ -143,7 +143,8 @@ def _demo() -> dict[str, list[object]]:
     return document
 
 
-def _listen(port: int) -> socket.socket:
+def listen(port: int) -> socket.socket:
+    """Listen on loopback, and there only."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -161,7 +162,8 @@ def _leave(number: int, frame: object) -> None:
     raise SystemExit(0)
 
 
-def _leading_to(page: str) -> str:
+def leading_to(page: str) -> str:
+    """Return a page that leads to another."""
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>Discreet hub</title>'
         f'<meta http-equiv="refresh" content="0; url={escape(page)}">'

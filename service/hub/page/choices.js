@@ -10,6 +10,8 @@ const STRENGTH = [...document.querySelectorAll('[name="strength"]')];
 export class Choices {
   constructor(page) {
     this.page = page;
+    this.queue = Promise.resolve();
+    this.waiting = 0;
     for (const control of [...OVERALL, id('by-category')]) control.addEventListener('change', () => this.keep());
     id('own-epsilon').addEventListener('change', () => this.keep());
     for (const control of STRENGTH) {
@@ -38,14 +40,21 @@ export class Choices {
     };
   }
 
+  // Changes are kept one after the other. Until the last is, nothing is drawn, since its price is
+  // not known, and no answer to an earlier one moves the controls.
   async keep() {
-    const kept = await this.page.attempt(() => call('PUT', 'choices', this.read()));
-    this.page.show(kept ?? this.page.state);
+    const wanted = this.read();
+    this.waiting += 1;
+    id('draw').disabled = true;
+    this.queue = this.queue.then(() => this.page.attempt(() => call('PUT', 'choices', wanted)));
+    const kept = await this.queue;
+    this.waiting -= 1;
+    if (!this.waiting) this.page.show(kept ?? this.page.state);
   }
 
   show(state) {
     const { choices, catalogue, quote } = state;
-    if (!catalogue) return;
+    if (!catalogue || this.waiting) return;
     for (const control of OVERALL) control.checked = control.value === choices.overall;
     id('by-category').checked = choices.by_category;
     id('finer').hidden = choices.overall !== 'perturbed';

@@ -40,6 +40,7 @@ class Page {
   // Runs work that may be refused; says so in words and leaves everything as it was.
   async attempt(work) {
     this.complain('');
+    this.say('');
     try {
       return await work();
     } catch (error) {

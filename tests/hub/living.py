@@ -1,0 +1,76 @@
+"""A hub that really runs: in a thread of this process, or as the program that users start."""
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from service.commands.hub import listen
+from service.hub.app import create_app
+from service.hub.hub import Hub
+
+DISCREET = str(Path(sys.executable).parent / "discreet")
+SECRET = "secret-of-this-start"
+
+
+@dataclass(frozen=True)
+class Living:
+    """Where the page is, and the secret that opens it."""
+
+    url: str
+    secret: str
+
+    @property
+    def page(self) -> str:
+        return f"{self.url}/#secret={self.secret}"
+
+
+@contextmanager
+def living(hub: Hub, folder: Path) -> Iterator[Living]:
+    """Serve a hub from a thread, at a free port."""
+    with listen(0) as listener:
+        port = listener.getsockname()[1]
+        app = create_app(hub, folder=folder, port=port, secret=SECRET)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            deadline = time.monotonic() + 30
+            while not server.started:
+                assert time.monotonic() < deadline, "the hub does not start"
+                time.sleep(0.01)
+            yield Living(f"http://127.0.0.1:{port}", SECRET)
+        finally:
+            server.should_exit = True
+            thread.join(30)
+
+
+@contextmanager
+def program(*arguments: str) -> Iterator[tuple[Living, "subprocess.Popen[str]"]]:
+    """Start `discreet hub` at a free port, and stop it in the end."""
+    process = subprocess.Popen(
+        [DISCREET, "hub", "--port", "0", "--no-browser", *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        for line in process.stdout:
+            if found := re.search(r"(http://127\.0\.0\.1:\d+)/#secret=(\S+)", line):
+                yield Living(found[1], found[2]), process
+                break
+        else:
+            pytest.fail("the hub ended without an address")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+        process.stdout.close()
