@@ -14,7 +14,7 @@ is not linear: while V is of the size of its noise, V~^-1 b~ is nonsense. Theref
    k * noise. For large letters k is 1.
 2. Then b~ = V^ theta + an error of variance R = s2 V^ + noise of b~ + what the error of V^ does to
    theta of the expected size. So the letter's knowledge of theta is V^ R^-1 V^, and not V^ / s2:
-   next to nothing while the noise is larger than the sums, and all of it when it is small.
+   little while the noise is larger than the sums, and all of it when it is small.
 
 Who is alike. Estimates of theta from a single user's letter are too blurred to compare, for the
 same reason. The mean moment b~ / count is not: it is linear in the noise, and since a server soon
