@@ -85,11 +85,11 @@ class Model:
     weights: Weights
     deviation: float = 0.0
     count: float = 0.0
+    nonzeros: int = field(init=False)
+    """How many features count. Known once, for nobody should look at a million at every request."""
 
-    @property
-    def nonzeros(self) -> int:
-        """How many features count."""
-        return int(np.count_nonzero(self.weights))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nonzeros", int(np.count_nonzero(self.weights)))
 
     def margins(self, rows: SparseRows) -> Floats:
         """Return w.x of every row: work for the entries of the rows, whatever the dimension."""

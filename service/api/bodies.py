@@ -110,16 +110,24 @@ class Reader(Generic[M]):
     That parser lets the last of two equal names win. Two equal names of known fields show in the
     bytes as a quoted name that occurs twice, unless it is spelt with a backslash; unknown names
     are refused anyway. So only bodies with such an occurrence are parsed again, to be sure.
+
+    Where names may well occur many times, in the items of a list, `strings` says how many strings,
+    names included, there are in a value that was read. Without a backslash every string has two
+    quotation marks, so a body with exactly so many has nothing that was dropped.
     """
 
-    def __init__(self, model: type[M]) -> None:
+    def __init__(self, model: type[M], *, strings: Callable[[M], int] | None = None) -> None:
         self._validate = model.__pydantic_validator__.validate_json
         self._names = [b'"' + name.encode() + b'"' for name in model.model_fields]
+        self._strings = strings
 
     def __call__(self, body: bytes) -> M:
         value: M = self._validate(body)
         if b"\\" in body:
             parse(body)
+        elif self._strings is not None:
+            if body.count(b'"') != 2 * self._strings(value):
+                parse(body)
         else:
             for name in self._names:
                 if body.count(name) > 1:

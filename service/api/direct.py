@@ -27,7 +27,24 @@ from service.decisions.runtime import Runtime
 from service.errors import DiscreetError, InvalidArgument
 from service.privacy.accountants import Budget
 
-_read_recommend = Reader(schemas.RecommendRequest)
+
+def _strings(request: schemas.RecommendRequest) -> int:
+    """Return how many strings there are in a question, names included."""
+    named = len(request.model_fields_set) + len(request.exclude)
+    for text in (request.recommender, request.client, request.category, request.round):
+        named += text is not None
+    named += request.event_id is not None
+    if isinstance(request.features, SparseFeatures):
+        named += 2
+    for one in request.candidates or ():
+        if isinstance(one, str):
+            named += 1
+        else:
+            named += 5 if isinstance(one.features, SparseFeatures) else 3
+    return named
+
+
+_read_recommend = Reader(schemas.RecommendRequest, strings=_strings)
 _read_feedback = Reader(schemas.FeedbackRequest)
 
 _ACCEPTED = {

@@ -5,6 +5,7 @@ carry their own limits and say what they mean; the OpenAPI document shows both. 
 algorithm knows is in the `document` module of its package; `every_document` joins them all.
 """
 
+import operator
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import urlsplit
@@ -58,7 +59,7 @@ class SparseFeatures(Document):
     def _well_formed(self) -> Self:
         if len(self.indices) != len(self.values):
             raise ValueError("indices and values must be equally many")
-        if any(here >= there for here, there in zip(self.indices, self.indices[1:], strict=False)):
+        if not all(map(operator.lt, self.indices, self.indices[1:])):
             raise ValueError("indices must ascend, each standing once")
         return self
 

@@ -96,6 +96,26 @@ async def test_bad_features_are_named_and_leave_nothing_behind(
     assert (await ask(node, FINE, event_id=event)).status_code == 200
 
 
+@pytest.mark.parametrize(
+    "candidate",
+    [
+        '{"id":"x","id":"y","features":{"indices":[1],"values":[1]}}',
+        '{"id":"x","features":{"indices":[1],"values":[1]},"features":{"indices":[],"values":[]}}',
+        '{"id":"x","features":{"indices":[1],"indices":[2],"values":[1]}}',
+    ],
+)
+async def test_a_name_given_twice_is_refused_in_candidates_too(
+    node: Caller, candidate: str
+) -> None:
+    other = '{"id":"z","features":{"indices":[3],"values":[1]}}'
+    for many in (candidate, f"{candidate},{other}"):
+        body = f'{{"recommender":"feed","client":"indices","candidates":[{many}]}}'
+        answer = await node.post("/recommend", content=body)
+        assert answer.status_code == 400, answer.text
+    body = f'{{"recommender":"feed","client":"features","exclude":["id"],"candidates":[{other}]}}'
+    assert (await node.post("/recommend", content=body)).status_code == 200
+
+
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
 async def test_numbers_that_are_none_are_refused(node: Caller, number: str) -> None:
     body = (
