@@ -9,6 +9,7 @@ takes the profile away last: if it is interrupted, doing it again finishes it.
 """
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -121,8 +122,12 @@ async def every_profile(
             contents += [blob.content for blob in blobs if blob is not None]
             gone = [who for who, blob in zip(some, blobs, strict=True) if blob is None]
             await asyncio.gather(*(store.discard_letter(queue=queue, letter=who) for who in gone))
-    lengths = [len(content) // _PACKED.itemsize for content in contents]
-    starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+    return await asyncio.to_thread(_joined, contents)
+
+
+def _joined(contents: Sequence[bytes]) -> tuple[Ints, Ints]:
+    starts = np.zeros(len(contents) + 1, dtype=np.int64)
+    np.cumsum([len(content) // _PACKED.itemsize for content in contents], out=starts[1:])
     return starts, np.frombuffer(b"".join(contents), dtype=_PACKED).astype(np.int64)
 
 

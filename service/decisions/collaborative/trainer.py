@@ -12,8 +12,9 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,8 +52,12 @@ class Head:
 
     @classmethod
     def decode(cls, blob: Blob | None) -> "Head | None":
-        """Return what was stored, if anything was."""
-        return None if blob is None else cls(**json.loads(blob.content))
+        """Return what was stored, if anything was; what cannot be read is as good as nothing."""
+        try:
+            held = {} if blob is None else json.loads(blob.content)
+            return cls(**{field.name: held[field.name] for field in fields(cls)})
+        except (ValueError, KeyError, TypeError):
+            return None
 
 
 def head_key(recommender: CollaborativeRecommender) -> bytes:
@@ -162,6 +167,10 @@ async def erase_snapshot(store: Store, recommender: CollaborativeRecommender) ->
     await store.erase(keys=[head_key(recommender), snapshot_key(recommender)])
 
 
+def _without_ours(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if not name.startswith("DISCREET_")}
+
+
 async def _run(content: bytes, neighbours: int) -> bytes | None:
     """Return the snapshot that the training process makes of these profiles, None if it fails."""
     process = await asyncio.create_subprocess_exec(
@@ -169,6 +178,8 @@ async def _run(content: bytes, neighbours: int) -> bytes | None:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        # It needs none of our secrets, and no more than one core.
+        env={**_without_ours(os.environ), "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     try:
         out, complaint = await process.communicate(content)

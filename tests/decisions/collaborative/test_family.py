@@ -366,6 +366,22 @@ async def test_a_snapshot_that_cannot_be_read_is_left_alone(
     assert (await ask(taught, "reader")).items[0] == "rocket"
 
 
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"version": 2}'])
+async def test_a_head_that_cannot_be_read_is_none(
+    taught: Runtime, store: MemoryStore, content: bytes
+) -> None:
+    books = await found(taught)
+    await store.save(key=head_key(books), content=content)
+    await taught.families["collaborative"].refresh(taught, books)
+    assert await train(taught), "and the next training writes another"
+    assert (await look(store, books))[0] is not None
+
+
+async def test_the_training_process_gets_none_of_our_secrets() -> None:
+    given = trainer._without_ours({"DISCREET_API_KEY": "k", "PATH": "p", "DISCREET_STORE": "s"})
+    assert given == {"PATH": "p"}
+
+
 async def test_without_the_library_it_says_what_to_install(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:

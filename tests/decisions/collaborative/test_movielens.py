@@ -14,6 +14,6 @@ def test_profiles_are_served_nearly_twice_as_well_as_by_popularity(
     data = split(data_set("ml-1m"))
     snapshot = ours(data)
     popularity = replace(untaught(size=data.films), counts=snapshot.counts)
-    # Measured 0.382 and 0.201, on one fixed split; the margin is for other versions' ties.
-    assert served(data, snapshot) > 0.375
-    assert served(data, popularity) < 0.21
+    # Measured 0.382 and 0.201 over all users of this split; the margin is for other versions' ties.
+    assert served(data, snapshot, every=3) > 0.375
+    assert served(data, popularity, every=3) < 0.21
