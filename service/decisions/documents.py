@@ -17,6 +17,7 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
+    WithJsonSchema,
     model_validator,
 )
 
@@ -40,7 +41,12 @@ Identifier = Annotated[
 """The id of an item, a client or an event: any printable text of 1 to 200 characters."""
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Position = Annotated[int, Field(strict=True, ge=0, lt=MOST_FEATURES)]
+Position = Annotated[
+    int,
+    Field(strict=True),
+    # The limits are looked at once for a list that ascends, at its ends.
+    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MOST_FEATURES - 1}),
+]
 
 
 class Document(BaseModel):
@@ -61,6 +67,8 @@ class SparseFeatures(Document):
             raise ValueError("indices and values must be equally many")
         if not all(map(operator.lt, self.indices, self.indices[1:])):
             raise ValueError("indices must ascend, each standing once")
+        if self.indices and not (self.indices[0] >= 0 and self.indices[-1] < MOST_FEATURES):
+            raise ValueError(f"indices must be from 0 to {MOST_FEATURES - 1}")
         return self
 
 
