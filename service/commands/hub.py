@@ -96,7 +96,13 @@ def run(args: argparse.Namespace) -> int:
                 webbrowser.open(door.resolve().as_uri())
             app = create_app(hub, folder=folder, port=port, secret=secret)
             configured = uvicorn.Config(
-                app, log_level="warning", access_log=False, server_header=False, lifespan="off"
+                app,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                lifespan="off",
+                ws="none",
             )
             uvicorn.Server(configured).run(sockets=[listener])
         finally:

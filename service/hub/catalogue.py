@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from service.errors import InvalidArgument
 from service.hub.database import fact, keep_fact
 from service.hub.refusals import Refused
+from service.hub.titles import spell
 
 MOST_ITEMS = 200_000
 MOST_CATEGORIES = 500
@@ -64,6 +65,11 @@ class PublicCatalogue:
                 for name in self.by_id[item].categories:
                     counts[name] += 1
         return counts
+
+    @cached_property
+    def spelt(self) -> tuple[str, ...]:
+        """The titles as they are searched."""
+        return tuple(spell(item.title).text for item in self.items)
 
     @cached_property
     def by_id(self) -> dict[str, PublicItem]:
@@ -194,14 +200,16 @@ def load(work: sqlite3.Connection) -> PublicCatalogue | None:
     if kept is None:
         return None
     digest = kept["digest"]
-    if digest not in _latest:
+    found = _latest.get(digest)
+    if found is None:
         rows = work.execute("SELECT id, title, categories FROM catalogue ORDER BY position")
         items = tuple(
             PublicItem(id_, title, tuple(json.loads(names))) for id_, title, names in rows
         )
+        found = PublicCatalogue(items, tuple(kept["categories"]), digest)
         _latest.clear()
-        _latest[digest] = PublicCatalogue(items, tuple(kept["categories"]), digest)
-    return _latest[digest]
+        _latest[digest] = found
+    return found
 
 
 def require(work: sqlite3.Connection) -> PublicCatalogue:

@@ -76,12 +76,12 @@ _compiled: dict[str, Catalogue] = {}
 
 def compiled(catalogue: PublicCatalogue) -> Catalogue:
     """Return the catalogue as the mechanism wants it; compiled once."""
-    if catalogue.digest not in _compiled:
+    found = _compiled.get(catalogue.digest)
+    if found is None:
+        found = Catalogue.of({item.id: item.categories for item in catalogue.items})
         _compiled.clear()
-        _compiled[catalogue.digest] = Catalogue.of(
-            {item.id: item.categories for item in catalogue.items}
-        )
-    return _compiled[catalogue.digest]
+        _compiled[catalogue.digest] = found
+    return found
 
 
 def quote(catalogue: PublicCatalogue, choices: controls.Choices) -> Quote:

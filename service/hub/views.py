@@ -130,9 +130,8 @@ def shelf(hub: Hub, *, search: str, category: str) -> Json:
         seen = set(history.seen(work))
     fitting = [
         item
-        for item in catalogue.items
-        if (not category or category in item.categories)
-        and (not wanted or wanted in spell(item.title).text)
+        for item, spelt in zip(catalogue.items, catalogue.spelt, strict=True)
+        if (not category or category in item.categories) and wanted in spelt
     ]
     return {
         "found": len(fitting),

@@ -53,9 +53,8 @@ class Stage:
         return [body for _, path, body in self.said() if path.endswith("/profiles")]
 
 
-@pytest.fixture(scope="module")
-def key(demo: Demo) -> str:
-    """A key for the hub; the server has the films by then, and people who like some of them."""
+def prepare(demo: Demo) -> str:
+    """Give the server the films and some people who like them; return a key for the hub."""
     items = CATALOGUE["items"]
     document = {"algorithm": "collaborative", "items": items, "training": {"seconds": 1}}
     demo.call("PUT", f"/recommenders/{NAME}", document)
@@ -64,6 +63,12 @@ def key(demo: Demo) -> str:
         fan = {"client": f"a fan of {category}", "items": liked}
         demo.call("POST", f"/recommenders/{NAME}/profiles", fan)
     return key_for(demo, "serve")
+
+
+@pytest.fixture(scope="module")
+def key(demo: Demo) -> str:
+    """The hub's key; the server has the films by then."""
+    return prepare(demo)
 
 
 @contextmanager
