@@ -12,9 +12,13 @@ from typing import Any
 
 import kubernetes_validate
 import pytest
+import redis
 import yaml
+from redis.backoff import ConstantBackoff
+from redis.retry import Retry
 
 from service import __version__, configuration
+from service.state.keeper import find_server
 from tests.deploy.charts import (
     CHART,
     EXAMPLES,
@@ -30,7 +34,7 @@ from tests.deploy.charts import (
     rendered,
     template,
 )
-from tests.end_to_end.servers import KEY, serving
+from tests.end_to_end.servers import KEY, free_port, serving
 
 DEFAULT = CHART / "ci" / "default-values.yaml"
 PRODUCTION = CHART / "ci" / "production-values.yaml"
@@ -332,6 +336,43 @@ def test_the_notes_warn_of_a_ledger_that_can_be_lost(tmp_path: Path) -> None:
     notes = _notes(tmp_path, "--values", TRIAL)
     assert "See what is served" in notes
     assert "WARNING: the store has no disk" in notes
+
+
+def test_the_store_that_comes_along_keeps_its_promises(tmp_path: Path) -> None:
+    """Start Valkey with the pod's own command and configuration, its paths moved into a folder."""
+    found = rendered(DEFAULT)
+    pod = pod_of(only(found, "StatefulSet", "valkey"))
+    assert pod is not None
+    (container,) = pod["containers"]
+    port = free_port()
+    text = only(found, "ConfigMap", "valkey")["data"]["valkey.conf"]
+    text = text.replace("dir /data", f"dir {tmp_path}").replace("6379", str(port))
+    (tmp_path / "valkey.conf").write_text(text)
+    (tmp_path / "valkey-password").write_text("open-sesame")
+    script = container["args"][0]
+    for mount in ("/etc/valkey", "/run/valkey"):
+        assert mount in script
+        script = script.replace(mount, str(tmp_path))
+    server = Path(find_server())
+    process = subprocess.Popen(
+        [*container["command"], script],
+        env={"PATH": f"{server.parent}:/usr/bin:/bin"},
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        asked = redis.Redis(
+            port=port, password="open-sesame", retry=Retry(ConstantBackoff(0.1), 100)
+        )
+        assert asked.ping()
+        promised = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
+        assert asked.config_get(*promised) == promised
+        assert "open-sesame" not in Path(f"/proc/{process.pid}/cmdline").read_text()
+        asked.close()
+        with pytest.raises(redis.AuthenticationError), redis.Redis(port=port) as stranger:
+            stranger.ping()
+    finally:
+        process.terminate()
+        assert process.wait(30) == 0
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,100 @@
+"""A real Prometheus that scrapes real instances and evaluates our rules."""
+
+import json
+import math
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import yaml
+
+from tests.deploy.queries import RULES
+from tests.end_to_end.servers import Server, free_port
+from tests.requirements import need
+
+START_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Prometheus:
+    """Where it is, and what it knows."""
+
+    url: str
+
+    def ask(self, expr: str, *, at: float | None = None) -> list[dict[str, Any]]:
+        """Return the samples that a query finds; NaN is nothing."""
+        parameters = {"query": expr} | ({} if at is None else {"time": f"{at:.3f}"})
+        return [
+            sample
+            for sample in self._get("/api/v1/query", parameters)["result"]
+            if not math.isnan(float(sample["value"][1]))
+        ]
+
+    def ask_range(self, expr: str, *, start: float, end: float, step: float) -> list[Any]:
+        """Return the series that a query finds over a time."""
+        parameters = {"query": expr, "start": f"{start}", "end": f"{end}", "step": f"{step}"}
+        found: list[Any] = self._get("/api/v1/query_range", parameters)["result"]
+        return found
+
+    def rules(self) -> list[dict[str, Any]]:
+        """Return the rules as they stand."""
+        groups = self._get("/api/v1/rules", {})["groups"]
+        return [rule for group in groups for rule in group["rules"]]
+
+    def _get(self, path: str, parameters: dict[str, str]) -> Any:
+        answer = httpx.get(self.url + path, params=parameters, timeout=30)
+        found = answer.json()
+        assert found["status"] == "success", f"{parameters}: {json.dumps(found)}"
+        return found["data"]
+
+
+@contextmanager
+def scraping(folder: Path, servers: list[Server], *, seconds: int = 1) -> Iterator[Prometheus]:
+    """Scrape these servers, each with its own key, as a Prometheus in a cluster would."""
+    port = free_port()
+    every = f"{seconds}s"
+    configuration = {
+        "global": {"scrape_interval": every, "evaluation_interval": every},
+        "rule_files": [str(RULES)],
+        "scrape_configs": [
+            {
+                "job_name": f"discreet-{number}",
+                "authorization": {"credentials": server.key},
+                "static_configs": [{"targets": [server.url.removeprefix("http://")]}],
+            }
+            for number, server in enumerate(servers)
+        ],
+    }
+    folder.mkdir(exist_ok=True)
+    (folder / "prometheus.yml").write_text(yaml.safe_dump(configuration))
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [need("prometheus"), "--config.file", folder / "prometheus.yml",
+             "--storage.tsdb.path", folder / "data", "--web.listen-address", f"127.0.0.1:{port}"],
+            stdout=log, stderr=log,
+        )  # fmt: skip
+    found = Prometheus(f"http://127.0.0.1:{port}")
+    try:
+        _wait_until_ready(process, found, folder / "log")
+        yield found
+    finally:
+        process.terminate()
+        process.wait(START_SECONDS)
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], found: Prometheus, log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        assert process.poll() is None, log.read_text()
+        try:
+            if httpx.get(f"{found.url}/-/ready", timeout=5).status_code == 200:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.1)
+    raise AssertionError(f"Prometheus is not ready in time:\n{log.read_text()}")

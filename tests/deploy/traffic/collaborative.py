@@ -1,0 +1,23 @@
+"""collaborative: profiles that devices sent, and a model that is trained from them."""
+
+from tests.deploy.traffic.stage import Stage
+
+BOOKS = [f"book-{number}" for number in range(12)]
+
+
+def prepare(stage: Stage) -> None:
+    """Training is as frequent as it may be."""
+    stage.put(
+        stage.a,
+        "library",
+        {"algorithm": "collaborative", "items": BOOKS, "training": {"seconds": 1.0}},
+    )
+
+
+def step(stage: Stage, number: int) -> None:
+    """A new profile, and a visit by its owner."""
+    client = f"device-{number}"
+    shelf = BOOKS[:6] if number % 2 else BOOKS[6:]
+    profile = {"client": client, "items": stage.rng.sample(shelf, 4)}
+    stage.post("/recommenders/library/profiles", profile)
+    stage.visit("library", client, likes=0.6)

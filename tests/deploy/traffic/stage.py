@@ -1,0 +1,74 @@
+"""Two instances that know each other, and how to call them."""
+
+import random
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.end_to_end.servers import DISCREET, Server, environment, free_port, serving
+
+
+@dataclass
+class Stage:
+    """`a` serves people; `b` is its vendor, its federation's server and its neighbour."""
+
+    a: Server
+    b: Server
+    rng: random.Random = field(default_factory=lambda: random.Random(5))
+
+    def put(self, server: Server, name: str, document: dict[str, Any]) -> None:
+        """Create a recommender."""
+        answer = server.client.put(f"/recommenders/{name}", json=document)
+        assert answer.is_success, f"{name}: {answer.text}"
+
+    def post(self, path: str, body: Any, *, server: Server | None = None) -> Any:
+        """Call and insist on success."""
+        answer = (server or self.a).client.post(path, json=body)
+        assert answer.is_success, f"{path}: {answer.status_code} {answer.text}"
+        return answer.json()
+
+    def visit(
+        self, recommender: str, client: str, *, likes: float = 0.5, **question: Any
+    ) -> dict[str, Any]:
+        """Ask, and like what was shown, or not."""
+        body = {"recommender": recommender, "client": client, **question}
+        found: dict[str, Any] = self.post("/recommend", body)
+        if found["items"]:
+            told = {"recommendation_id": found["recommendation_id"]}
+            told["reward"] = float(self.rng.random() < likes)
+            if len(found["items"]) > 1:
+                told["item"] = found["items"][0]["id"]
+            self.post("/feedback", told)
+        return found
+
+
+def issue_key(data: Path, label: str) -> str:
+    """Have an instance issue a key to another, before either is started."""
+    data.mkdir(exist_ok=True)
+    made = subprocess.run(
+        [DISCREET, "keys", "create", "--scope", "peer", "--label", label, "--data", data],
+        capture_output=True, text=True, timeout=110, check=True, env=environment(),
+    )  # fmt: skip
+    return made.stdout.strip()
+
+
+@contextmanager
+def two_instances(folder: Path, *, workers: int = 1) -> Iterator[Stage]:
+    """Start both, each with the other's key."""
+    data = {name: folder / name for name in "ab"}
+    for_a, for_b = issue_key(data["b"], "a"), issue_key(data["a"], "b")
+    patient = {
+        "DISCREET_VENDOR_TIMEOUT_SECONDS": "5",
+        "DISCREET_STORE_TIMEOUT_SECONDS": "1",
+    }
+    options = ("--workers", str(workers))
+    with (
+        serving(data["b"], *options, DISCREET_PEER_KEYS=f"a={for_b}", **patient) as b,
+        serving(
+            data["a"], *options, port=free_port(), DISCREET_PEER_KEYS=f"b={for_a}", **patient
+        ) as a,
+    ):
+        yield Stage(a, b)
