@@ -5,14 +5,19 @@ what this version of Grafana reads. The thresholds are lines in graphs and colou
 """
 
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grafana_foundation_sdk.builders import common as commons
-from grafana_foundation_sdk.builders import dashboard as dashboards
-from grafana_foundation_sdk.builders import prometheus, stat, timeseries
-from grafana_foundation_sdk.cog.encoder import JSONEncoder
-from grafana_foundation_sdk.models import common, dashboard
+with warnings.catch_warnings():
+    # The SDK would rather have the second version of the schema. Provisioning, the sidecar and
+    # Grafana before 12 read the first.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from grafana_foundation_sdk.builders import common as commons
+    from grafana_foundation_sdk.builders import dashboard as dashboards
+    from grafana_foundation_sdk.builders import prometheus, stat, timeseries
+    from grafana_foundation_sdk.cog.encoder import JSONEncoder
+    from grafana_foundation_sdk.models import common, dashboard
 
 JOB = 'job=~"$job"'
 HERE = 'job=~"$job",recommender=~"$recommender"'
@@ -230,7 +235,12 @@ class Board:
             built = built.with_row(dashboards.Row(row.title))
             for panel in row.panels:
                 built = built.with_panel(panel.build())
-        return json.dumps(built.build(), cls=JSONEncoder, indent=1, sort_keys=True) + "\n"
+        known = json.loads(json.dumps(built.build(), cls=JSONEncoder))
+        for variable in known["templating"]["list"]:
+            # The SDK writes every variable as if it were an interval; Grafana's schema has none.
+            for name in ("auto", "auto_count", "auto_min"):
+                variable.pop(name, None)
+        return json.dumps(known, indent=1, sort_keys=True) + "\n"
 
 
 def _labels(name: str, label: str, query: str) -> dashboards.QueryVariable:

@@ -6,6 +6,8 @@ from deploy.grafana.panels import HERE, JOB, Board, Box, Limits, Panel, Query, R
 SPENT = f"discreet_epsilon_spent_total{{{HERE}}}"
 RHO = f"discreet_rho_spent_total{{{HERE}}}"
 LEDGER = 'operation="spend"'
+# What collaborative recommenders know was made private before it left people's devices.
+BARE = 'outcome="unprotected",algorithm!="collaborative"'
 CLIENTS = Box(
     name="clients",
     label="Active clients",
@@ -174,13 +176,14 @@ REFUSED = Row(
         ),
         Panel(
             title="Answers without protection",
-            shows="Recommenders whose document says mode: none. They have no account.",
+            shows="Recommenders whose document says mode: none. They have no account. "
+            "Collaborative ones are left out: their profiles were made private on the devices.",
             wrong="unless this is an experiment with people who agreed to it: change the mode.",
             unit="reqps",
             queries=(
                 Query(
                     "sum by (recommender) (rate("
-                    f'discreet_recommendations_total{{{HERE},outcome="unprotected"}}{RATE}))',
+                    f"discreet_recommendations_total{{{HERE},{BARE}}}{RATE}))",
                     "{{recommender}}",
                 ),
             ),

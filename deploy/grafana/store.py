@@ -1,6 +1,6 @@
 """Store and workers: what the service stands on."""
 
-from deploy.grafana.overview import RATE
+from deploy.grafana.overview import RATE, ratio
 from deploy.grafana.panels import JOB, Board, Limits, Panel, Query, Row
 
 STORE = Row(
@@ -145,7 +145,24 @@ WORKERS = Row(
                 ),
             ),
             limits=Limits(0.1, 0.5),
-            width=12,
+        ),
+        Panel(
+            title="Mean time by route",
+            shows="All the time that answers took, over their number.",
+            wrong="a mean far above the median (overview) comes from a few that wait long: for a "
+            "vendor, or for the store.",
+            unit="s",
+            queries=(
+                Query(
+                    ratio(
+                        f"discreet_request_duration_seconds_sum{{{JOB}}}",
+                        f"discreet_request_duration_seconds_count{{{JOB}}}",
+                        by="route",
+                    ),
+                    "{{route}}",
+                ),
+            ),
+            limits=Limits(0.05, 0.25),
         ),
         Panel(
             title="Requests by pod",
@@ -160,7 +177,6 @@ WORKERS = Row(
                     "{{instance}}",
                 ),
             ),
-            width=12,
             stacked=True,
         ),
     ),
