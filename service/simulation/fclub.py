@@ -125,7 +125,7 @@ def planned(options: Options) -> list[Part]:
         Part("blocks, long", synthetic, long, 2 * rounds, seeds),
         Part("mixed, long", mixed, long, 2 * rounds, seeds),
     ]
-    short, few = max(1_000, rounds // 20), min(2, seeds)
+    short, few = max(100, rounds // (4 if options.quick else 20)), min(2, seeds)
     parts.append(Part("mixed, more", mixed, (PUBLISHED,), rounds, few))
     parts.append(Part("blocks, more", synthetic, OTHERS, rounds, 1))
     for name, (parameter, values) in STUDIES.items():
