@@ -41,7 +41,7 @@ class LearningDocument(Document):
         default=0.2, gt=0, le=1, description="Of a reward around its mean; 1/4 at the most."
     )
     margin: Number = Field(
-        default=2.0,
+        default=1.0,
         ge=0,
         le=100,
         description="Log-odds at which two users are taken to be alike: larger joins fewer.",
