@@ -43,11 +43,17 @@ MOST_MEMBERS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Enclosed:
-    """A numbered letter: whom it is about, and noisy sums in steps."""
+    """A numbered letter: whom it is about, noisy sums in steps, and with what noise."""
 
     sequence: int
     members: tuple[int, ...]
     steps: tuple[int, ...]
+    epsilon: float | None
+    delta: float
+
+    def fields(self) -> tuple[object, ...]:
+        """Return what is stored."""
+        return (self.sequence, self.members, self.steps, self.epsilon, self.delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +102,12 @@ async def save_desk(runtime: "Runtime", recommender: ClusterRecommender, desk: D
     draft = desk.draft
     content = {
         "next": desk.next,
-        "waiting": [[one.sequence, one.members, one.steps] for one in desk.waiting],
+        "waiting": [one.fields() for one in desk.waiting],
         "draft": draft
         and {
             "base": draft.base.hex(),
             "stamp": draft.stamp.hex(),
-            "letters": [[one.sequence, one.members, one.steps] for one in draft.letters],
+            "letters": [one.fields() for one in draft.letters],
             "rows": {str(number): b64encode(row).decode() for number, row in draft.rows.items()},
         },
     }
@@ -226,7 +232,13 @@ async def _drafted(
                 raise Underpaid("a letter that was not paid for")
             letter = released.value
             letters.append(
-                Enclosed(desk.next + place, letter.members, tuple(letter.steps.tolist()))
+                Enclosed(
+                    sequence=desk.next + place,
+                    members=letter.members,
+                    steps=tuple(letter.steps.tolist()),
+                    epsilon=privatizer.epsilon,
+                    delta=privatizer.delta,
+                )
             )
         return tuple(letters)
 
@@ -263,5 +275,5 @@ async def _pay(
 
 
 def _letter(fields: Any) -> Enclosed:
-    sequence, members, steps = fields
-    return Enclosed(sequence, tuple(members), tuple(steps))
+    sequence, members, steps, epsilon, delta = fields
+    return Enclosed(sequence, tuple(members), tuple(steps), epsilon, delta)

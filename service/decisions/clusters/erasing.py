@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from service.decisions.clusters.recommender import ClusterRecommender
-from service.decisions.clusters.sent import room, set_record
+from service.decisions.clusters.sent import close_record, open_record, room
 
 if TYPE_CHECKING:
     from service.decisions.runtime import Runtime
@@ -24,12 +24,12 @@ async def erase_user(runtime: "Runtime", recommender: ClusterRecommender, client
         (number,) = await runtime.store.enrol(roster=recommender.key(b"users"), names=[address])
     recorded = number < room(recommender)
     if recorded:
-        await set_record(runtime, recommender, number, closed=True)
+        await close_record(runtime, recommender, number)
     alone = recommender.key(b"erased", address)
     await runtime.store.index_cell(index=alone, address=address, level=0)
     await runtime.store.remove_cells(index=alone)
     if recorded:
-        await set_record(runtime, recommender, number, closed=False)
+        await open_record(runtime, recommender, number)
     recommender.touched = True
     return 1 if len(sums) else 0
 

@@ -53,12 +53,13 @@ async def exchange(runtime: "Runtime", recommender: ClusterRecommender) -> bool:
 
 
 def _bundle(waiting: Sequence[Enclosed]) -> list[Enclosed]:
-    """Return the first letters, as many as fit a message, and one at least."""
+    """Return the first letters that have noise alike and fit a message, one at least."""
     numbers = 0
     bundle: list[Enclosed] = []
     for one in waiting:
         numbers += len(one.members) + len(one.steps)
-        if bundle and numbers > MOST_NUMBERS:
+        alike = not bundle or (one.epsilon, one.delta) == (bundle[0].epsilon, bundle[0].delta)
+        if not alike or (bundle and numbers > MOST_NUMBERS):
             break
         bundle.append(one)
     return bundle
@@ -68,17 +69,18 @@ async def _deliver(
     runtime: "Runtime", recommender: ClusterRecommender, server: GlobalServerDocument, desk: Desk
 ) -> bool:
     """Send what waits, and forget what the global server has; tell whether it took any."""
-    sharing, learning = recommender.document.sharing, recommender.document.learning
+    bundle = _bundle(desk.waiting)
     content = to_json(
         {
             "source": recommender.generation.hex(),
             "dimensions": recommender.dimensions,
-            "baseline": learning.baseline,
-            "epsilon": None if recommender.exact_letters else sharing.epsilon,
-            "delta": sharing.delta,
+            "baseline": recommender.document.learning.baseline,
+            # As they were written, whatever the document says by now.
+            "epsilon": bundle[0].epsilon,
+            "delta": bundle[0].delta,
             "letters": [
                 {"sequence": one.sequence, "members": one.members, "steps": one.steps}
-                for one in _bundle(desk.waiting)
+                for one in bundle
             ],
         }
     )

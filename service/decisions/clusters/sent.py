@@ -7,7 +7,9 @@ letters have covered; zeros if there was none.
 
 Erasing a user takes three changes: the record is *closed* (a count that nobody reaches, so no
 letter is written about the user), then the sums are erased, then the record is opened again, empty.
-In this order no letter can ever take old sums for new or new ones for old, whenever anybody stops.
+A closed record says how many erasures have closed it, and only the last of them opens it. So while
+any erasure is under way, however slow, no letter can take old sums for new ones or new for old. An
+erasure that never ends leaves the record closed: the user is served, and is in no letter any more.
 """
 
 import os
@@ -54,14 +56,11 @@ async def read_sent(runtime: "Runtime", recommender: ClusterRecommender) -> Sent
 
     The other way round, sums from before an erasure could meet a record from after it.
     """
-    page = _page(recommender)
-    stamp = await runtime.store.read_page(page=page, end=STAMP_BYTES)
+    stamp = await _stamp(runtime, recommender)
     kept = recommender.sent
     if kept is not None and stamp == kept.stamp:
         return kept
-    if not stamp:
-        await runtime.store.append_page(page=page, content=bytes(STAMP_BYTES), expected=0)
-    content = await runtime.store.read_page(page=page)
+    content = await runtime.store.read_page(page=_page(recommender))
     fields = recommender.privatizer.fields
     whole = (len(content) - STAMP_BYTES) // (8 * fields)
     steps = np.frombuffer(content, dtype=">i8", offset=STAMP_BYTES, count=whole * fields)
@@ -93,14 +92,28 @@ async def commit(
     return written.done or written.found == stamp
 
 
-async def set_record(
-    runtime: "Runtime", recommender: ClusterRecommender, number: int, *, closed: bool
+async def close_record(runtime: "Runtime", recommender: ClusterRecommender, number: int) -> None:
+    """Let no letter be written about a user until `open_record`."""
+    await _change_closing(runtime, recommender, number, 1)
+
+
+async def open_record(runtime: "Runtime", recommender: ClusterRecommender, number: int) -> None:
+    """Undo one `close_record`; the last opens the record, empty."""
+    await _change_closing(runtime, recommender, number, -1)
+
+
+async def _change_closing(
+    runtime: "Runtime", recommender: ClusterRecommender, number: int, change: int
 ) -> None:
-    """Close a user's record, or open it, empty."""
-    record = np.zeros(recommender.privatizer.fields, dtype=">i8")
-    record[0] = CLOSED if closed else 0
+    page, fields = _page(recommender), recommender.privatizer.fields
+    place = STAMP_BYTES + number * 8 * fields
     while True:
-        base = (await read_sent(runtime, recommender)).stamp
+        base = await _stamp(runtime, recommender)
+        # A change since then has another stamp, and the guard will say so.
+        count = await runtime.store.read_page(page=page, start=place, end=place + 8)
+        closings = max(int.from_bytes(count, "big") - CLOSED, 0) + change
+        record = np.zeros(fields, dtype=">i8")
+        record[0] = CLOSED + closings if closings > 0 else 0
         if await commit(
             runtime,
             recommender,
@@ -109,6 +122,16 @@ async def set_record(
             rows={number: record.tobytes()},
         ):
             return
+
+
+async def _stamp(runtime: "Runtime", recommender: ClusterRecommender) -> bytes:
+    """Return the page's stamp, beginning the page if it is not there."""
+    page = _page(recommender)
+    stamp = await runtime.store.read_page(page=page, end=STAMP_BYTES)
+    if not stamp:
+        await runtime.store.append_page(page=page, content=bytes(STAMP_BYTES), expected=0)
+        stamp = await runtime.store.read_page(page=page, end=STAMP_BYTES)
+    return stamp
 
 
 def _page(recommender: ClusterRecommender) -> bytes:

@@ -12,7 +12,7 @@ import pytest
 from service.decisions.clients import erase_client
 from service.decisions.clusters import mail
 from service.decisions.clusters.desk import load_desk
-from service.decisions.clusters.sent import read_sent, set_record
+from service.decisions.clusters.sent import close_record, open_record, read_sent
 from service.decisions.clusters.users import read_users
 from service.errors import StoreUnavailable
 from service.privacy.charges import Charge, Limit
@@ -396,15 +396,41 @@ async def test_nothing_is_written_about_a_closed_record(shop: Server, hub: Serve
     rng = np.random.default_rng(12)
     await shop.play("ada", RIGHT, 30, rng)
     await shop.cycle()
-    await set_record(shop.runtime, await shop.found(), 0, closed=True)
+    recommender = await shop.found()
+    await close_record(shop.runtime, recommender, 0)
     await shop.play("ada", RIGHT, 100, rng)
     for _ in range(2):
         await shop.cycle()
     assert len(kept(hub)) == 1
+    # Another erasure does not open what the first one may still be about to erase.
     assert (await erase_client(shop.runtime, client="ada")).records == 1
+    await shop.play("ada", RIGHT, 100, rng)
+    await shop.cycle()
+    assert len(kept(hub)) == 1
+    assert (await shop.ask("ada")).items == ("right",)
+    # Once the first is done as well, the user begins anew.
+    await erase_client(shop.runtime, client="ada")
+    await open_record(shop.runtime, recommender, 0)
     await shop.play("ada", RIGHT, 25, rng)
     await shop.cycle()
     assert [steps[0] for _, steps in kept(hub)] == [30, 25]
+
+
+async def test_letters_say_with_what_noise_they_were_written(
+    shop: Server, hub: Server, wire: Wire
+) -> None:
+    await shop.put(**NOISY)
+    wire.dead = True
+    await shop.play("ada", RIGHT, 25, np.random.default_rng(14))
+    await shop.cycle()
+    await shop.put(**LOCAL | {"sharing": {"epsilon": 3.0, "first_letter": 20}})
+    wire.dead = False
+    await shop.play("bob", LEFT, 25, np.random.default_rng(15))
+    for _ in range(3):
+        await shop.cycle()
+    told = [body["epsilon"] for what, body in wire.sent if what == "letters"]
+    assert told == [1.0, 3.0]
+    assert len(kept(hub)) == 2
 
 
 async def test_removing_a_recommender_leaves_nothing_of_it(
