@@ -12,7 +12,7 @@ BY_HAND := env -u MAKELEVEL -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u ARGS -u P
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help run traffic test lint format audit wheel pictures dashboards k8s image constraints clean \
+.PHONY: help run traffic test lint format audit bench wheel pictures dashboards k8s image constraints clean \
 	environment
 
 help: ## list the targets
@@ -44,6 +44,10 @@ format: environment ## rewrite what ruff can mend
 audit: ## check every privacy claim: make audit [ARGS=--quick]
 	@.ci/environment run
 	@$(BIN)/discreet audit $(ARGS)
+
+bench: ## measure beside a floor and an alternative: make bench [ARGS="--quick --json"]
+	@.ci/environment bench
+	@cd loadtests && exec ../$(BIN)/python bench.py $(ARGS)
 
 wheel: environment ## build dist/discreet-*.whl
 	rm -rf build dist
