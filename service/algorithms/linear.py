@@ -34,8 +34,8 @@ about 1e-13 of the inverse by then, so this is hygiene, not accuracy."""
 
 def upper_bounds(*, items: Floats, estimate: Floats, inverse: Floats, width: float) -> Floats:
     """Return x.estimate + width * |x|_inverse for every row x of `items`."""
-    spread = np.sqrt(np.maximum(((items @ inverse) * items).sum(axis=1), 0.0))
-    bounds: Floats = items @ estimate + width * spread
+    squares = np.add.reduce(items.dot(inverse) * items, axis=1)
+    bounds: Floats = items.dot(estimate) + width * np.sqrt(np.maximum(squares, 0.0))
     return bounds
 
 
@@ -80,17 +80,18 @@ class Bank:
 
     def add(self, model: int, x: Floats, y: float) -> None:
         """Learn one observation."""
-        self.gram[model] += x[:, None] * x
-        self.moment[model] += y * x
+        gram, moment, inverse = self.gram[model], self.moment[model], self.inverse[model]
+        gram += x[:, None] * x
+        moment += y * x
         self.count[model] += 1.0
         self._steps[model] += 1
         if self._steps[model] >= _REFRESH:
             self._refresh(model)
             return
-        inverse = self.inverse[model]
-        turned = inverse @ x
-        inverse -= turned[:, None] * (turned / (1.0 + float(turned @ x)))
-        self.estimate[model] = inverse @ self.moment[model]
+        turned = inverse.dot(x)
+        inverse -= turned[:, None] * (turned / (1.0 + float(turned.dot(x))))
+        # For arrays this small the method `dot` takes half the time of the operator.
+        inverse.dot(moment, out=self.estimate[model])
 
     def choose(self, model: int, items: Floats, width: float) -> int:
         """Return the row of `items` with the model's largest upper bound."""
