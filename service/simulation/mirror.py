@@ -77,7 +77,7 @@ def movielens_settings(*, quick: bool) -> list[Setting]:
     """Return what is worth asking of real ratings."""
     return [
         *(Setting("served", epsilon, lasso=TRUNCATION) for epsilon in EPSILONS),
-        *(Setting("served", 10.0, lasso=lasso) for lasso in (0.0, 1.0)),
+        *(Setting("served", epsilon, lasso=x) for epsilon in (1.0, 10.0) for x in (0.0, 1.0)),
         *(() if quick else (Setting("published", 1.0),)),
         NON_PRIVATE,
     ]
