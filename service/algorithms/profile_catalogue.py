@@ -27,6 +27,10 @@ Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
+TYPICAL = 100
+"""Items in a history, where nothing is known about the catalogue's users. It must be public."""
+
+
 class Level(Enum):
     """What may be told: nothing, what the noise leaves of it, or everything."""
 

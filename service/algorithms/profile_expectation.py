@@ -1,14 +1,15 @@
-"""What everybody knows about histories, used to read noisy counts: popularity and a typical length.
+"""What everybody knows about histories, used to read noisy counts: the catalogue, popularity.
 
-The paper turns noisy counts into items as if every item were as likely as any other. At a small
-epsilon the noise then fills a profile with hundreds of obscure items, and a recommender does worse
-with it than with nothing at all. Where the popularity of the items is public, as it is wherever a
-service shows what is popular, the same counts can be read with it:
+The paper turns noisy counts into items as if any counts were as likely as any others, and every
+item as likely as any other. At a small epsilon the noise then fills a profile with hundreds of
+items, and a recommender does worse with it than with nothing at all. But something is public: the
+catalogue always, and the popularity of its items wherever a service shows what is popular. So
 
 - a category's count is taken to be T p_j give or take `spread` of it, where p_j is the share of
-  the public's attention that the category has and T the length of the history, itself estimated
-  from the noisy counts and the typical length; the noisy count and this expectation are averaged
-  by their precisions, as for normal variables;
+  the public's attention that the category has (of the catalogue's items, where no popularity is
+  known) and T the length of the history, itself estimated from the noisy counts and a typical
+  length; the noisy count and this expectation are averaged by their precisions, as for normal
+  variables;
 - among groups that fit equally well, and among the items of a group, popular ones are preferred.
 
 **This costs no privacy.** It is a function of the noisy counts and of public numbers. The numbers
@@ -18,10 +19,11 @@ must really be public: a popularity that was computed from this person's raw his
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from service.algorithms.profile_catalogue import Catalogue, Floats, Scope
+from service.algorithms.profile_catalogue import TYPICAL, Catalogue, Floats, Scope
 from service.errors import InvalidArgument
 
 SPREAD = 0.8
@@ -71,6 +73,11 @@ class Expectation:
         masses = np.array([group.sum() for group in weights])
         return cls(catalogue, weights, masses / masses.sum(), float(typical), float(spread))
 
+    @classmethod
+    def of_catalogue(cls, catalogue: Catalogue) -> "Expectation":
+        """Return what the catalogue alone lets expect: every item is as popular as any other."""
+        return _of_catalogue(catalogue)
+
     def masses(self, scope: Scope) -> Floats:
         """Return how readily the protected groups are drawn from, in units of items."""
         shares = self.shares[scope.protected]
@@ -95,3 +102,12 @@ class Expectation:
         seen = float(np.sum(noisy * attention / doubt))
         length = (seen + self.typical * typical_precision) / (precision + typical_precision)
         return max(length, 1.0)
+
+
+@lru_cache(maxsize=64)
+def _of_catalogue(catalogue: Catalogue) -> Expectation:
+    return Expectation.of(
+        catalogue=catalogue,
+        popularity=dict.fromkeys(catalogue.items, 1.0),
+        typical=min(TYPICAL, max(len(catalogue.items) / 4, 1.0)),
+    )

@@ -118,9 +118,8 @@ def perturb(
 ) -> Release:
     """Return what may leave the device. Pay for its event before anything does.
 
-    `epsilon` has no meaning, and may be 0, where nothing is released with noise. With an
-    `expectation` the noisy counts are read in the light of what is public, at no cost; without
-    one, items are drawn as the paper does.
+    `epsilon` has no meaning, and may be 0, where nothing is released with noise. The noisy counts
+    are read by what is public, at no cost: by `expectation`, or by the catalogue alone.
     """
     if isinstance(history, str):
         raise InvalidArgument("history", "must be a collection of items")
@@ -134,17 +133,17 @@ def perturb(
     calibration = calibrate(catalogue=catalogue, epsilon=epsilon, concerns=concerns)
     counts = tally[scope.protected] @ scope.incidence.astype(np.int64)
     noisy = with_noise(counts, calibration, noise)
-    wanted = noisy.astype(np.float64)
-    if expectation is not None:
-        magnitudes = np.array(calibration.magnitudes)
-        wanted = expectation.read(noisy=wanted, magnitudes=magnitudes, scope=scope)
+    known = expectation or Expectation.of_catalogue(catalogue)
+    wanted = known.read(
+        noisy=noisy.astype(np.float64), magnitudes=np.array(calibration.magnitudes), scope=scope
+    )
     return Release(
         drawn=sanitise(
             catalogue=catalogue,
             concerns=concerns,
             wanted=wanted,
             seed=noise.bits(128),
-            expectation=expectation,
+            expectation=known,
         ),
         open=kept,
         noisy=dict(zip(calibration.categories, map(int, noisy), strict=True)),

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from service.algorithms import profile_catalogue
 from service.algorithms.profile_calibration import calibrate
 from service.algorithms.profile_catalogue import Catalogue, Concerns, Floats, scope_of
 from service.algorithms.profile_sanitisation import sanitiser_of
@@ -35,8 +36,7 @@ from service.errors import InvalidArgument
 
 STEP = 0.02
 REPEATS = 10
-TYPICAL = 100
-"""Items in a history, where nothing is known about the catalogue's users. It must be public."""
+TYPICAL = profile_catalogue.TYPICAL
 
 _LONGEST = 50
 """Steps of a search, so that epsilon is at most 1 with the paper's step."""

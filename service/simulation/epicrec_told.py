@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from service.simulation.epicrec_trials import FIELDS, NOTHING, PUBLIC, RAW, Key
+from service.simulation.epicrec_trials import FIELDS, METHODS, NOTHING, RAW, Key
 from service.simulation.papers import Figure, Line, Panel, TableOf
 
 Floats = npt.NDArray[np.float64]
@@ -57,12 +57,12 @@ def row(dataset: str, found: Table, key: Key) -> dict[str, Any]:
     }
 
 
-def rows(dataset: str, found: Table, *, public: bool) -> list[dict[str, Any]]:
-    """Return the rows of the paper's methods, or those of the reading with public facts."""
+def rows(dataset: str, found: Table, *methods: str) -> list[dict[str, Any]]:
+    """Return the rows of these methods."""
     return [
         row(dataset, found, key)
         for key in sorted(found, key=lambda key: ORDER.index(key[0]))
-        if key[0] in SYSTEMS and (key[1] == PUBLIC) == public
+        if key[0] in SYSTEMS and key[1] in methods
     ]
 
 
@@ -107,7 +107,7 @@ def tables(dataset: str, found: Table) -> list[TableOf]:
             seen = references(found)[name]
             loss, gain = f"{seen['mae_loss']:.1%}", f"{seen['ndcg10']:.3f}"
             lines.append((name, "–", "–", loss, gain, "–"))
-        told = [*rows(dataset, found, public=False), *rows(dataset, found, public=True)]
+        told = [one for method in METHODS for one in rows(dataset, found, method)]
         lines += [
             (
                 one["method"],

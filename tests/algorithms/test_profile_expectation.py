@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from service.algorithms.profile_calibration import calibrate
-from service.algorithms.profile_catalogue import PERTURBED, Catalogue, Concerns, Level, scope_of
+from service.algorithms.profile_catalogue import (
+    PERTURBED,
+    Catalogue,
+    Concerns,
+    Integers,
+    Level,
+    scope_of,
+)
 from service.algorithms.profile_expectation import Expectation
 from service.algorithms.profile_perturbation import Release, perturb
 from service.algorithms.profile_sanitisation import sanitise
@@ -59,7 +66,7 @@ def test_reading_halves_the_error_where_noise_is_large() -> None:
     expectation = popular(catalogue, typical=60.0)
     chances = np.array([1 / (5 + at) for at in range(len(catalogue.items))])
     rng = np.random.default_rng(0)
-    plain_errors, read_errors = [], []
+    errors: dict[str, list[float]] = {"as they are": [], "catalogue": [], "popularity": []}
     for seed in range(60):
         taste = np.exp(rng.uniform(-1, 1, len(catalogue.categories)))
         liking = np.array(
@@ -72,24 +79,24 @@ def test_reading_halves_the_error_where_noise_is_large() -> None:
         history = set(rng.choice(catalogue.items, 60, replace=False, p=weights / weights.sum()))
         true = catalogue.tally(history) @ catalogue.incidence
 
-        def error(release: Release, true: np.ndarray = true) -> float:  # type: ignore[type-arg]
-            sent = catalogue.tally(release.items) @ catalogue.incidence
-            return float(np.abs(sent - true).mean())
+        def error(items: frozenset[str], true: Integers = true) -> float:
+            return float(np.abs(catalogue.tally(items) @ catalogue.incidence - true).mean())
 
-        for errors, known in ((plain_errors, None), (read_errors, expectation)):
-            errors.append(
-                error(
-                    perturb(
-                        history=history,
-                        catalogue=catalogue,
-                        concerns=PERTURBED,
-                        epsilon=0.1,
-                        noise=SeededNoise(seed),
-                        expectation=known,
-                    )
-                )
+        for name, known in (("catalogue", None), ("popularity", expectation)):
+            release = perturb(
+                history=history,
+                catalogue=catalogue,
+                concerns=PERTURBED,
+                epsilon=0.1,
+                noise=SeededNoise(seed),
+                expectation=known,
             )
-    assert np.mean(read_errors) < 0.5 * np.mean(plain_errors)
+            errors[name].append(error(release.items))
+        as_they_are = np.array(list(release.noisy.values()), dtype=np.float64)
+        drawn = sanitise(catalogue=catalogue, concerns=PERTURBED, wanted=as_they_are, seed=seed)
+        errors["as they are"].append(error(drawn))
+    assert np.mean(errors["catalogue"]) < 0.6 * np.mean(errors["as they are"])
+    assert np.mean(errors["popularity"]) < np.mean(errors["catalogue"])
 
 
 def test_popular_items_are_drawn_more_often() -> None:
@@ -145,6 +152,15 @@ def test_by_category_it_reads_what_is_counted() -> None:
     assert read.shape == scope.counted.shape
     assert (read >= 0).all()
     assert expectation.masses(scope).sum() == pytest.approx(scope.sizes.sum())
+
+
+def test_the_catalogue_alone_expects_every_item_alike() -> None:
+    catalogue = five()
+    expectation = Expectation.of_catalogue(catalogue)
+    assert expectation is Expectation.of_catalogue(catalogue)
+    assert expectation.shares == pytest.approx([0.2] * 5)
+    assert expectation.typical == 1.25  # a quarter of the items where there are few
+    assert Expectation.of_catalogue(made(items=600, categories=5, seed=1)).typical == 100
 
 
 def test_what_makes_no_sense_is_refused() -> None:

@@ -67,8 +67,9 @@ def test_counts_scatter_around_the_noisy_ones() -> None:
     assert (np.abs(counts.mean(axis=0) - true) < 5 * deviation + 0.05).all()
 
 
-def test_what_is_served_comes_nearer_to_the_noisy_counts() -> None:
+def test_what_is_served_comes_nearer_to_the_truth() -> None:
     catalogue = made(items=400, categories=6, seed=1)
+    true = catalogue.profile(catalogue.items[:60])
     errors: dict[str, list[float]] = {"published": [], "served": []}
     for seed in range(40):
         for name, release in (("published", published), ("served", perturb)):
@@ -76,15 +77,15 @@ def test_what_is_served_comes_nearer_to_the_noisy_counts() -> None:
                 history=set(catalogue.items[:60]),
                 catalogue=catalogue,
                 concerns=PERTURBED,
-                epsilon=1.0,
+                epsilon=0.2,
                 noise=SeededNoise(seed),
             )
-            assert made_of.event == PureRelease(1.0, "profile perturbation")
+            assert made_of.event == PureRelease(0.2, "profile perturbation")
             profile = catalogue.profile(made_of.items)
             errors[name].append(
-                float(np.mean([abs(profile[each] - made_of.noisy[each]) for each in profile]))
+                float(np.mean([abs(profile[each] - true[each]) for each in profile]))
             )
-    assert np.mean(errors["served"]) < 0.5 * np.mean(errors["published"])
+    assert np.mean(errors["served"]) < 0.7 * np.mean(errors["published"])
 
 
 def test_hidden_items_never_leave_as_published_either() -> None:
