@@ -2,12 +2,13 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import BaseModel, Discriminator, Field, Tag, model_validator
 
 from service.algorithms.voters_credits import MOST_OBJECTS
 from service.api.schemas import Body
 from service.decisions.documents import Identifier
 from service.decisions.voters.ballots import Vote
+from service.errors import InvalidArgument
 
 MOST_VOTES = 100_000
 
@@ -55,24 +56,16 @@ class VoteRequest(Body):
     object: Identifier = Field(description="One of the round's objects.")
 
 
-def _listed(value: Any) -> Any:
-    """Turn {voter: object} into a list: places in a list can be named without naming a voter."""
-    if isinstance(value, dict):
-        return [{"voter": voter, "object": chosen} for voter, chosen in value.items()]
-    return value
+def _shape(value: Any) -> str:
+    return "(object)" if isinstance(value, dict) else "(list)"
 
 
-Votes = Annotated[
-    list[VoteRequest],
-    Field(
-        min_length=1,
-        max_length=MOST_VOTES,
-        fail_fast=True,
-        description="Many votes; either a list of objects, or one object from voters to what they "
-        "vote for, which is shorter.",
-    ),
-    BeforeValidator(_listed),
+ListedVotes = Annotated[
+    list[VoteRequest], Field(min_length=1, max_length=MOST_VOTES, fail_fast=True)
 ]
+VotesByVoter = Annotated[dict[str, Any], Field(min_length=1, max_length=MOST_VOTES)]
+"""From voters to objects. What is wrong in it is told by place, never by a voter's name, which a
+validator would give; so it is looked at in `VotesRequest.cast`."""
 
 
 class VotesRequest(Body):
@@ -84,7 +77,17 @@ class VotesRequest(Body):
     round: Identifier | None = None
     voter: Identifier | None = None
     object: Identifier | None = None
-    votes: Votes | None = None
+    votes: (
+        Annotated[
+            Annotated[ListedVotes, Tag("(list)")] | Annotated[VotesByVoter, Tag("(object)")],
+            Discriminator(_shape),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="Many votes; either a list of objects, or one object from voters to what they "
+        "vote for, which is shorter.",
+    )
 
     @model_validator(mode="after")
     def _one_or_many(self) -> Self:
@@ -93,15 +96,35 @@ class VotesRequest(Body):
             raise ValueError("give either voter and object, or votes")
         if single and (self.voter is None or self.object is None or self.round is None):
             raise ValueError("a vote needs a round, a voter and an object")
-        if self.votes and self.round is None and any(one.round is None for one in self.votes):
+        if self.round is None and self._lacks_rounds():
             raise ValueError("every vote needs a round, its own or that of the whole request")
         return self
 
+    def _lacks_rounds(self) -> bool:
+        if isinstance(self.votes, dict):
+            return True
+        return any(one.round is None for one in self.votes or ())
+
     def cast(self) -> list[Vote]:
         """Return the votes."""
+        common = self.round or ""
+        if isinstance(self.votes, dict):
+            return [
+                Vote(common, _word(voter, at, "voter"), _word(chosen, at, "object"))
+                for at, (voter, chosen) in enumerate(self.votes.items())
+            ]
         if self.votes is None:
-            return [Vote(self.round or "", self.voter or "", self.object or "")]
-        return [Vote(one.round or self.round or "", one.voter, one.object) for one in self.votes]
+            return [Vote(common, self.voter or "", self.object or "")]
+        return [Vote(one.round or common, one.voter, one.object) for one in self.votes]
+
+
+def _word(value: Any, at: int, field: str) -> str:
+    """Return an id of a voter or an object, as `Identifier` wants it."""
+    if type(value) is not str or not (1 <= len(value) <= 200 and value.isprintable()):
+        raise InvalidArgument(
+            f"votes.{at}.{field}", "must be a printable string of 1 to 200 characters"
+        )
+    return value
 
 
 class VotesAnswer(BaseModel):

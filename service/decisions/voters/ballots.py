@@ -9,14 +9,15 @@ stand already; sending it again without that round changes nothing about them.)
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from service.algorithms.voters_credits import SILENT, Ballots
 from service.decisions.observer import Count
+from service.decisions.principals import Principals
 from service.decisions.voters.recommender import VotersRecommender
 from service.decisions.voters.rounds import HEAD, OPEN, Round, RoundBook
 from service.errors import InvalidArgument
@@ -24,14 +25,15 @@ from service.errors import InvalidArgument
 if TYPE_CHECKING:
     from service.decisions.runtime import Runtime
 
-_TOGETHER = 10_000
+_TOGETHER = 3_000
 """Voters that one command numbers: more would keep everybody else waiting for the store."""
+_ASIDE = 1_000
+"""Votes of one request that are looked at on the spot."""
 MOST_BALLOT_BYTES = 192 * 2**20
 _CLOSED = "is closed: voting has ended, and nothing of this request for it was counted"
 
 
-@dataclass(frozen=True, slots=True)
-class Vote:
+class Vote(NamedTuple):
     """A vote, already checked for form."""
 
     round: str
@@ -65,40 +67,59 @@ async def _looked_at(
     runtime: "Runtime", recommender: VotersRecommender, book: RoundBook, votes: Sequence[Vote]
 ) -> list[tuple[Round, dict[int, int]]]:
     """Return each round with its ballots by voters' numbers, or say what cannot be used."""
-    many = len(votes) > 1
-    rounds: dict[str, tuple[Round, dict[str, int]]] = {}
-    ballots: dict[str, dict[str, int]] = {}
+    rounds: dict[str, Round] = {}
     for position, vote in enumerate(votes):
-        place = f"votes.{position}." if many else ""
         if vote.round not in rounds:
-            one = await book.named(runtime, recommender, vote.round, argument=f"{place}round")
+            place = _place(position, votes) + "round"
+            one = await book.named(runtime, recommender, vote.round, argument=place)
             if await book.is_closed(runtime, recommender, one):
-                raise InvalidArgument(f"{place}round", _CLOSED)
-            choices = {name: at + 1 for at, name in enumerate(one.objects)}
-            rounds[vote.round] = (one, choices)
-            ballots[vote.round] = {}
-        ballot = rounds[vote.round][1].get(vote.object)
-        if ballot is None:
-            raise InvalidArgument(f"{place}object", "is not an object of that round")
-        ballots[vote.round][vote.voter] = ballot
-    numbers = await _numbers(
-        runtime, recommender, list({voter: None for each in ballots.values() for voter in each})
-    )
+                raise InvalidArgument(place, _CLOSED)
+            rounds[vote.round] = one
+    sorted_ = partial(_sorted, runtime.principals, recommender, rounds, votes)
+    # Many take a moment, and other requests should not have to wait for it.
+    ballots, names = await asyncio.to_thread(sorted_) if len(votes) > _ASIDE else sorted_()
+    numbers = await _numbers(runtime, recommender, list(names.values()))
+    by_voter = dict(zip(names, numbers, strict=True))
     return [
-        (rounds[name][0], {numbers[voter]: ballot for voter, ballot in each.items()})
+        (rounds[name], {by_voter[voter]: ballot for voter, ballot in each.items()})
         for name, each in ballots.items()
     ]
 
 
+def _sorted(
+    principals: Principals,
+    recommender: VotersRecommender,
+    rounds: dict[str, Round],
+    votes: Sequence[Vote],
+) -> tuple[dict[str, dict[str, int]], dict[str, bytes]]:
+    """Return every round's ballots by voter, and every voter's digest."""
+    places = {
+        name: {chosen: at + 1 for at, chosen in enumerate(one.objects)}
+        for name, one in rounds.items()
+    }
+    ballots: dict[str, dict[str, int]] = {name: {} for name in rounds}
+    names: dict[str, bytes] = {}
+    for position, vote in enumerate(votes):
+        ballot = places[vote.round].get(vote.object)
+        if ballot is None:
+            place = _place(position, votes) + "object"
+            raise InvalidArgument(place, "is not an object of that round")
+        ballots[vote.round][vote.voter] = ballot
+        if vote.voter not in names:
+            names[vote.voter] = principals.client(recommender.name, recommender.voter(vote.voter))
+    return ballots, names
+
+
+def _place(position: int, votes: Sequence[Vote]) -> str:
+    return f"votes.{position}." if len(votes) > 1 else ""
+
+
 async def _numbers(
-    runtime: "Runtime", recommender: VotersRecommender, voters: list[str]
-) -> dict[str, int]:
+    runtime: "Runtime", recommender: VotersRecommender, names: list[bytes]
+) -> list[int]:
     """Return every voter's number, letting in those who are new as long as there is room."""
     store, roster = runtime.store, recommender.voters_roster
     most = recommender.document.voters
-    names = [
-        runtime.principals.client(recommender.name, recommender.voter(voter)) for voter in voters
-    ]
     size, retired = await asyncio.gather(
         store.roster_size(roster=roster), store.roster_size(roster=recommender.retired_roster)
     )
@@ -116,7 +137,7 @@ async def _numbers(
         found += await store.enrol(roster=roster, names=some)
     if max(found, default=0) >= most:
         raise InvalidArgument("voter", f"cannot be let in: there are {most} voters already")
-    return dict(zip(voters, found, strict=True))
+    return found
 
 
 async def _refuse_retired(
