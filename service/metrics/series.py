@@ -109,8 +109,8 @@ class Series:
             ),
             Count.CLIENT_RUNS: counter(
                 "client_runs_total",
-                "Clients' runs that began, by outcome: paid, degraded (the voters' budget is "
-                "spent).",
+                "Clients' runs, by outcome: begun (and paid for), unpaid (the voters' budget is "
+                "spent), ended (too few like-minded voters are left).",
                 ("recommender", "outcome"),
             ),
             Count.TRAININGS: counter(
