@@ -29,7 +29,7 @@ from service.state.redis_store import open_store
 from tests.end_to_end.servers import Server, serving
 from tests.end_to_end.test_vendors import WAIT_SECONDS, peer_key, sample
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 ITEMS = [
     {"id": f"item-{number}", "features": [round(0.9 * x, 3), round(0.9 * y, 3)]}
