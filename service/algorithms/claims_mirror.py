@@ -36,7 +36,7 @@ def hard_records(count: int) -> SparseRows:
     lengths = rng.integers(1, 41, count)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     indices = np.concatenate([np.sort(rng.permutation(40)[:length]) for length in lengths])
-    values = rng.normal(size=len(indices)) * rng.choice([1e-7, 0.1, 1.0, 1e6], len(indices))
+    values = rng.uniform(-1, 1, len(indices)) * rng.choice([1e-7, 0.1, 1.0, 1e6], len(indices))
     rows = SparseRows(offsets, indices, np.clip(values, -1e6, 1e6))
     size = np.sqrt(rows.sums(rows.values**2))
     beside = 1 + rng.choice([-(2.0**-41), -(2.0**-45), 0.0, 2.0**-52, 2.0**-41], count)
