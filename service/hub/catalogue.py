@@ -72,6 +72,16 @@ class PublicCatalogue:
         return tuple(spell(item.title).text for item in self.items)
 
     @cached_property
+    def positions(self) -> dict[str, int]:
+        """Where each item stands in the catalogue."""
+        return {item.id: place for place, item in enumerate(self.items)}
+
+    @cached_property
+    def asked(self) -> tuple[str, ...]:
+        """The categories that have items: what the server is asked for, in this order, always."""
+        return tuple(name for name in self.categories if self.sizes[name])
+
+    @cached_property
     def by_id(self) -> dict[str, PublicItem]:
         """The items by id."""
         return {item.id: item for item in self.items}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from service.hub import catalogue as catalogues
 from service.hub import choices as controls
-from service.hub import history, identity, ledger, reading, releases, upstream
+from service.hub import history, identity, ledger, popularity, reading, releases, upstream
 from service.hub.catalogue import PublicCatalogue, PublicItem
 from service.hub.database import Database
 from service.hub.refusals import Refused, ServerTrouble
@@ -58,9 +58,20 @@ class Hub:
     # The catalogue.
 
     def fetch_catalogue(self) -> int:
-        """Fetch the whole catalogue from the server; return how many kept titles it then knew."""
+        """Fetch the whole catalogue from the server, and what is popular in it.
+
+        Returns how many titles of past imports it made items of.
+        """
         server = upstream.required(self.server)
-        return self.use_catalogue(catalogues.parse(server.catalogue()), source=server.url)
+        catalogue = catalogues.parse(server.catalogue())
+        rematched = self.use_catalogue(catalogue, source=server.url)
+        try:
+            places = popularity.ranks(server.popular(catalogue.asked), catalogue)
+        except ServerTrouble:
+            places = {}  # counts are then read as the paper does; nothing depends on it but that
+        with self.database.transaction() as work:
+            popularity.keep(work, places, catalogue)
+        return rematched
 
     def use_catalogue(self, catalogue: PublicCatalogue, *, source: str) -> int:
         """Keep a catalogue; return how many titles of past imports it made items of."""
@@ -160,9 +171,7 @@ class Hub:
         with self.database.transaction() as work:
             catalogue = catalogues.require(work)
             client = identity.client(work)
-        # Categories without items have nothing to recommend; which ones these are is public.
-        asked = [name for name in catalogue.categories if catalogue.sizes[name]]
-        answered = server.recommend(client, asked)
+        answered = server.recommend(client, catalogue.asked)
         with self.database.transaction() as work:
             seen = history.seen(work)
         return arrange(answered, catalogue, seen)

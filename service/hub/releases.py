@@ -27,7 +27,7 @@ from service.algorithms.profile_perturbation import event_of, perturb, perturbs
 from service.algorithms.profile_quantification import TYPICAL, quantify
 from service.errors import InvalidArgument
 from service.hub import choices as controls
-from service.hub import history, ledger, words
+from service.hub import history, ledger, popularity, words
 from service.hub.catalogue import PublicCatalogue, require
 from service.hub.database import fact, keep_fact
 from service.hub.refusals import Refused
@@ -84,6 +84,11 @@ def compiled(catalogue: PublicCatalogue) -> Catalogue:
     return found
 
 
+def typical_length(catalogue: Catalogue) -> int:
+    """Return what an ordinary history is taken to have, by public facts alone."""
+    return min(TYPICAL, max(len(catalogue.items) // 4, 1))
+
+
 def quote(catalogue: PublicCatalogue, choices: controls.Choices) -> Quote:
     """Say what a drawing would cost under these controls. The history plays no part in it."""
     return _quote(compiled(catalogue), choices.concerns(catalogue), choices.epsilon)
@@ -95,8 +100,9 @@ def _quote(catalogue: Catalogue, concerns: Concerns, own: float | None) -> Quote
     levels = dict(zip(catalogue.categories, catalogue.levels(concerns), strict=True))
     epsilon = noise = 0.0
     if perturbs(catalogue=catalogue, concerns=concerns):
-        typical = min(TYPICAL, max(len(catalogue.items) // 4, 1))
-        epsilon = own or quantify(catalogue=catalogue, concerns=concerns, typical=typical)
+        epsilon = own or quantify(
+            catalogue=catalogue, concerns=concerns, typical=typical_length(catalogue)
+        )
         magnitudes = calibrate(catalogue=catalogue, epsilon=epsilon, concerns=concerns).magnitudes
         noise = sum(magnitudes) / len(magnitudes)
     event = event_of(catalogue=catalogue, concerns=concerns, epsilon=epsilon or 1.0)
@@ -197,12 +203,18 @@ def draw(
             "drawing. It can be sent again for free; drawing anew before that has to be confirmed."
         )
     number = ledger.book(work, price.charge, openly=price.openly, now=now)
+    mechanism = compiled(catalogue)
     release = perturb(
         history=seen,
-        catalogue=compiled(catalogue),
+        catalogue=mechanism,
         concerns=choices.concerns(catalogue),
         epsilon=price.epsilon,
         noise=noise,
+        expectation=popularity.expectation(
+            mechanism,
+            popularity.load(work, catalogue),
+            typical=typical_length(mechanism),
+        ),
     )
     # The book was kept from public facts; the mechanism's own word must not be dearer.
     paid = ledger.charge_of(release.event)

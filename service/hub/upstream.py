@@ -1,10 +1,11 @@
-"""Every byte that leaves this device: four requests, all of them in this file.
+"""Every byte that leaves this device: five requests, all of them in this file.
 
 | request | what it carries | depends on the history |
 |---|---|---|
 | the whole catalogue | nothing about anyone | no |
 | a profile | the client's random id, and the ids of a release, sorted | only through the release |
 | recommendations | the id, and every category in the catalogue's order | no |
+| what is popular | a stranger's id, made up for it, and the same categories | no |
 | an empty profile | the id | no |
 
 What is shown is arranged on the device afterwards: seen items are taken out here, and rows are
@@ -14,6 +15,7 @@ Redirections are not followed: a release goes where its owner sent it, or nowher
 
 import ipaddress
 import json
+import secrets
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +32,9 @@ ANSWER_SECONDS = 15.0
 MOST_BYTES = 64 << 20
 ASKED_PER_ROW = 40
 """Always as many, so that taking seen items out here leaves enough to show."""
+
+ASKED_OF_A_STRANGER = 100
+"""What is popular, as far as a server will say at once."""
 
 KEPT = "Your history and your release are kept on this device."
 
@@ -80,14 +85,21 @@ class Upstream:
         if not isinstance(answer, Mapping):
             raise ServerTrouble(f"The server's answer cannot be read. {KEPT}")
 
-    def recommend(self, client: str, categories: Sequence[str]) -> list[Row]:
+    def popular(self, categories: Sequence[str]) -> list[Row]:
+        """Ask, as a stranger, for what every stranger gets."""
+        stranger = f"stranger-{secrets.token_hex(16)}"
+        return self.recommend(stranger, categories, limit=ASKED_OF_A_STRANGER)
+
+    def recommend(
+        self, client: str, categories: Sequence[str], *, limit: int = ASKED_PER_ROW
+    ) -> list[Row]:
         """Ask for a row overall and one for each category, in the order given."""
         asked: list[str | None] = [None, *categories]
         requests = [
             {
                 "recommender": self.recommender,
                 "client": client,
-                "limit": ASKED_PER_ROW,
+                "limit": limit,
                 **({} if category is None else {"category": category}),
             }
             for category in asked

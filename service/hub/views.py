@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import datetime, timedelta
 from typing import Any
 
 from service.hub import catalogue as catalogues
@@ -15,6 +16,8 @@ from service.privacy.charges import NANO
 
 Json = dict[str, Any]
 MOST_FOUND = 60
+STALE = timedelta(days=1)
+"""How old a catalogue, and what is popular in it, may be when the page is opened."""
 
 
 def state(hub: Hub) -> Json:
@@ -60,7 +63,9 @@ def _wants_catalogue(hub: Hub, described: catalogues.Described | None) -> bool:
     """Tell whether the page should fetch the server's catalogue before anything else."""
     if hub.server is None or not hub.fetches:
         return False
-    return described is None or described.source != hub.server.url
+    if described is None or described.source != hub.server.url:
+        return True
+    return datetime.fromisoformat(hub.now()) - datetime.fromisoformat(described.fetched) > STALE
 
 
 def _quote(

@@ -146,8 +146,11 @@ def test_from_a_history_to_recommendations(stage: Stage) -> None:
     expect(page.locator("#price")).to_contain_text("This drawing costs ε 0.")
     price = page.locator("#draw").inner_text().removeprefix("Draw my release for ")
     draw(page)
-    # Paid and shown, and nothing but the public catalogue has been asked for.
-    assert [path for _, path, _ in stage.said()] == [f"/recommenders/{NAME}/catalogue"]
+    # Paid and shown, and nothing has been asked for but what is public, as a stranger.
+    (_, first, _), (_, second, asked) = stage.said()
+    assert (first, second) == (f"/recommenders/{NAME}/catalogue", "/recommend/batch")
+    client = page.locator("#client").text_content() or ""
+    assert all(each["client"].startswith("stranger-") for each in asked["requests"])
     expect(page.locator("#release-epsilon")).to_have_text(price)
     expect(page.locator("#total")).to_have_text(f"{price} spent of 2")
     items = shown_items(page)
@@ -161,7 +164,7 @@ def test_from_a_history_to_recommendations(stage: Stage) -> None:
     send(page)
     (profile,) = stage.profiles()
     assert profile["items"] == items
-    assert profile["client"] == page.locator("#client").text_content()
+    assert profile["client"] == client
     # Rows: overall, then by the true history; nothing in them that was seen.
     headings = [
         text.split(" you have seen ")[0] for text in page.locator("#rows h3").all_inner_texts()
@@ -225,7 +228,11 @@ def test_no_raw_item_outside_the_release_ever_leaves(stage: Stage) -> None:
             assert path == "/recommend/batch"
             asked = [each.pop("category", None) for each in body["requests"]]
             assert asked == [None, *sorted_categories(stage)]
-            assert {each.pop("limit") for each in body["requests"]} == {40}
+            ((limit, stranger),) = {
+                (each.pop("limit"), each["client"].startswith("stranger-"))
+                for each in body["requests"]
+            }
+            assert limit == (100 if stranger else 40)
             assert {tuple(sorted(each)) for each in body["requests"]} == {("client", "recommender")}
 
 

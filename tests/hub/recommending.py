@@ -25,6 +25,8 @@ class Recommending:
     asked: list[tuple[str, str, dict[str, str], Any]] = field(default_factory=list)
     profiles: dict[str, list[str]] = field(default_factory=dict)
     fault: tuple[int, bytes] | None = None
+    popular: list[str] = field(default_factory=list)
+    """The most popular first; whatever is not named follows in the catalogue's order."""
 
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         if method == "GET" and path == f"/recommenders/{NAME}/catalogue":
@@ -40,12 +42,15 @@ class Recommending:
             return 200, {"results": [self._recommend(each) for each in body["requests"]]}
         return 404, {"detail": "no such place"}
 
+    def _place(self, item: str) -> int:
+        return self.popular.index(item) if item in self.popular else len(self.popular)
+
     def _recommend(self, request: dict[str, Any]) -> dict[str, Any]:
         had = self.profiles.get(request["client"], [])
         category = request.get("category")
         items = [
             {"id": item["id"]}
-            for item in self.catalogue["items"]
+            for item in sorted(self.catalogue["items"], key=lambda each: self._place(each["id"]))
             if item["id"] not in had and (category is None or category in item["categories"])
         ]
         return {"status": 200, "items": items[: request["limit"]], "personalised": bool(had)}

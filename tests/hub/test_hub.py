@@ -1,6 +1,7 @@
 """What leaves does not depend on the history; what is shown does, and is arranged here."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from service.hub.catalogue import PublicCatalogue
 from service.hub.choices import Choices
 from service.hub.hub import SHOWN_PER_ROW, Hub, arrange
 from service.hub.refusals import Refused, ServerTrouble
-from service.hub.upstream import Row
+from service.hub.upstream import Row, Upstream
+from tests.hub.conftest import quoted
 from tests.hub.recommending import Recommending
 
 
@@ -29,14 +31,19 @@ def bytes_for(hub: Hub, served: Recommending, history: list[str]) -> list[tuple[
     views.shelf(hub, search="number 3", category="Drama")
     hub.recommend()
     return [
-        (method, path, json.loads(json.dumps(body).replace(client, "ID")))
+        (method, path, json.loads(_without_strangers(json.dumps(body).replace(client, "ID"))))
         for method, path, _, body in served.asked
     ]
 
 
+def _without_strangers(text: str) -> str:
+    return re.sub("stranger-[0-9a-f]{32}", "STRANGER", text)
+
+
 def test_requests_are_the_same_whatever_was_seen(hub: Hub, served: Recommending) -> None:
     nothing = bytes_for(hub, served, [])
-    assert len(nothing) == 3
+    assert [path.rsplit("/", 1)[1] for _, path, _ in nothing] == ["catalogue", *["batch"] * 3]
+    assert nothing[1][2]["requests"][0]["client"] == "STRANGER"
     much = bytes_for(hub, served, [f"f{n}" for n in range(40)])
     assert much == nothing
 
@@ -110,3 +117,22 @@ def test_an_unreadable_catalogue_replaces_nothing(hub: Hub, served: Recommending
         with pytest.raises((Refused, ServerTrouble)):
             hub.fetch_catalogue()
     assert views.state(hub)["catalogue"] == before
+
+
+def test_the_catalogue_is_fetched_anew_every_day_whatever_happened(hub: Hub) -> None:
+    assert not views.state(hub)["fetch"]
+    later = Hub(hub.database, hub.server, now=lambda: "2026-01-03T03:04:06+00:00")
+    assert views.state(later)["fetch"]
+    assert not views.state(Hub(hub.database, hub.server, fetches=False))["fetch"]
+    assert not views.state(Hub(hub.database, None))["fetch"]
+
+
+def test_a_server_that_hides_what_is_popular_is_used_all_the_same(
+    hub: Hub, served: Recommending, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Upstream, categories: Any) -> list[Row]:
+        raise ServerTrouble("not today")
+
+    monkeypatch.setattr(Upstream, "popular", refuse)
+    hub.fetch_catalogue()
+    assert hub.draw(after=0, agreed=quoted(hub), early=False).number == 1
