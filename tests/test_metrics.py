@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from service.decisions.observer import Answer, Heard, Observer
 from service.metrics import FLUSH_SECONDS, Metrics
-from service.privacy.charges import NANO, Charge
+from service.privacy.charges import NANO, UNLIMITED, Charge
 
 ALLOWED = {"recommender", "algorithm", "outcome", "route", "method", "status", "operation"}
 
@@ -48,6 +48,16 @@ def busy(metrics: Metrics) -> None:
     metrics.stored("spend", 0.0002)
     metrics.store_failed("spend")
     metrics.store_up(True)
+
+
+def test_a_release_without_an_epsilon_of_its_own_counts_in_rho_only() -> None:
+    metrics = Metrics(version="1.2.3")
+    gaussian = Charge(nano_epsilon=UNLIMITED, nano_rho=NANO // 4)
+    metrics.spent(recommender="ads", algorithm="mirror-descent", charge=gaussian)
+    metrics.flush()
+    text = metrics.render()
+    assert by_name(text, "discreet_epsilon_spent_total") == 0
+    assert by_name(text, "discreet_rho_spent_total") == pytest.approx(0.25)
 
 
 def test_everything_that_was_observed_is_shown() -> None:

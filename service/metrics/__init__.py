@@ -19,7 +19,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from service.decisions.observer import Answer, Count, Figure, Heard
 from service.metrics.samples import Durations, Tally
 from service.metrics.series import Series
-from service.privacy.charges import NANO, Charge
+from service.privacy.charges import NANO, UNLIMITED, Charge
 
 FLUSH_SECONDS = 0.02
 LONGEST_PEER = 64
@@ -63,8 +63,7 @@ class Metrics:
         tally = self._tally(recommender, algorithm)
         tally.answers[outcome] = tally.answers.get(outcome, 0) + 1
         tally.items += items
-        tally.nano_epsilon += charge.nano_epsilon
-        tally.nano_rho += charge.nano_rho
+        _charge(tally, charge)
         tally.regret += max(estimated_regret, 0.0)
 
     def feedback(self, *, recommender: str, algorithm: str, outcome: Heard, reward: float) -> None:
@@ -114,9 +113,7 @@ class Metrics:
         self._series.outbox.set(waiting)
 
     def spent(self, *, recommender: str, algorithm: str, charge: Charge) -> None:
-        tally = self._tally(recommender, algorithm)
-        tally.nano_epsilon += charge.nano_epsilon
-        tally.nano_rho += charge.nano_rho
+        _charge(self._tally(recommender, algorithm), charge)
 
     def count(self, *, recommender: str, what: Count, label: str = "", amount: int = 1) -> None:
         labels = (recommender, label) if label else (recommender,)
@@ -251,3 +248,11 @@ def _flush(group: Mapping[Any, Durations]) -> None:
     for durations in group.values():
         if durations.dirty:
             durations.flush()
+
+
+def _charge(tally: Tally, charge: Charge) -> None:
+    """Add a charge. Gaussian releases have no epsilon alone, which the ledger books as no limit."""
+    if charge.nano_epsilon != UNLIMITED:
+        tally.nano_epsilon += charge.nano_epsilon
+    if charge.nano_rho != UNLIMITED:
+        tally.nano_rho += charge.nano_rho

@@ -34,7 +34,10 @@ class Series:
             (*RECOMMENDER, "outcome"),
         )
         self.items = counter("items_total", "Items recommended.")
-        self.epsilon = counter("epsilon_spent_total", "Privacy loss charged to clients, epsilon.")
+        self.epsilon = counter(
+            "epsilon_spent_total",
+            "Privacy loss charged to clients, epsilon; Gaussian releases have rho only.",
+        )
         self.rho = counter("rho_spent_total", "Privacy loss charged to clients, zCDP rho.")
         self.exhausted = counter(
             "budgets_exhausted_total", "Debits refused because a client's budget is spent."
