@@ -30,7 +30,6 @@ from service.state.embedded import EmbeddedStore
 DISCREET = str(Path(sys.executable).parent / "discreet")
 KEY = "bench-voters"
 CHUNK = 50_000
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -67,11 +66,12 @@ def measured(url: str, server: int, folder: str, args: argparse.Namespace) -> di
         base_url=url, headers={"Authorization": f"Bearer {KEY}"}, timeout=120
     ) as client:
         _wait(client)
-        (worker,) = [
-            pid for pid in _children(server) if "service.state.keeper" not in _command(pid)
-        ]
+        keeper, worker = sorted(
+            _children(server), key=lambda pid: "service.state.keeper" not in _command(pid)
+        )
+        (store,) = _children(keeper)
         _make(client, args)
-        imported = _import(client, worker, args)
+        imported = _import(client, worker, store, args)
         cold = _go_through(client, worker, "cold", args)
         warm = _go_through(client, worker, "warm", args)
         return {
@@ -82,7 +82,7 @@ def measured(url: str, server: int, folder: str, args: argparse.Namespace) -> di
             "answers_with_votes_to_be_read": cold,
             "answers_with_votes_remembered": warm,
             "worker_resident_mb": round(_resident(worker) / 2**20),
-            "history_bytes_per_round": round(_history_bytes(folder) / args.rounds, 2),
+            "history_bytes_per_round": round(_history_bytes(folder, args.voters) / args.rounds, 2),
         }
 
 
@@ -102,7 +102,9 @@ def _make(client: httpx.Client, args: argparse.Namespace) -> None:
         _checked(client.post("/recommenders/bench/rounds", json=body))
 
 
-def _import(client: httpx.Client, worker: int, args: argparse.Namespace) -> dict[str, Any]:
+def _import(
+    client: httpx.Client, worker: int, store: int, args: argparse.Namespace
+) -> dict[str, Any]:
     rng = np.random.default_rng(args.seed)
     # A third of the voters agree with the client, who likes every round's first object.
     agree = args.voters // 3
@@ -116,7 +118,7 @@ def _import(client: httpx.Client, worker: int, args: argparse.Namespace) -> dict
                 for voter in range(start, min(start + CHUNK, args.voters))
             }
             bodies.append(json.dumps({"round": f"round {number}", "votes": votes}).encode())
-    before, began = _cpu(worker), time.monotonic()
+    before, before_store, began = _cpu(worker), _cpu(store), time.monotonic()
     slowest = 0.0
     for body in bodies:
         started = time.monotonic()
@@ -129,6 +131,7 @@ def _import(client: httpx.Client, worker: int, args: argparse.Namespace) -> dict
         "seconds": round(seconds, 2),
         "seconds_per_million_votes": round(seconds / votes_cast * 1e6, 2),
         "worker_cpu_seconds": round(_cpu(worker) - before, 2),
+        "store_cpu_seconds": round(_cpu(store) - before_store, 2),
         "slowest_request_seconds": round(slowest, 2),
     }
 
@@ -154,12 +157,14 @@ def _go_through(
     }
 
 
-def _history_bytes(folder: str) -> int:
-    """Return what the longest history takes of the store's memory, its key included."""
+def _history_bytes(folder: str, voters: int) -> int:
+    """Return what the longest history takes of the store's memory, its key included.
+
+    The only other pages are those of votes, and they are longer: a byte for each voter.
+    """
     with redis.from_url(EmbeddedStore(folder).url) as store:
-        return max(
-            int(store.memory_usage(key, samples=0) or 0) for key in store.scan_iter("*client/*")
-        )
+        pages = [key for key in store.scan_iter("discreet:p:*") if store.strlen(key) < voters]
+        return max(int(store.memory_usage(key, samples=0) or 0) for key in pages)
 
 
 def _checked(answer: httpx.Response) -> httpx.Response:
@@ -189,8 +194,9 @@ def _command(pid: int) -> str:
 
 
 def _cpu(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
+    """Return the CPU time of all threads, in seconds, to the nanosecond."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
 
 def _resident(pid: int) -> int:

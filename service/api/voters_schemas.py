@@ -1,5 +1,7 @@
 """What callers send to and get from a recommender by voters' weights, beside answers."""
 
+from collections.abc import Collection
+from itertools import repeat
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Discriminator, Field, Tag, model_validator
@@ -11,6 +13,7 @@ from service.decisions.voters.ballots import Vote
 from service.errors import InvalidArgument
 
 MOST_VOTES = 100_000
+LONGEST_ID = 200
 
 
 class RoundRequest(Body):
@@ -109,22 +112,26 @@ class VotesRequest(Body):
         """Return the votes."""
         common = self.round or ""
         if isinstance(self.votes, dict):
-            return [
-                Vote(common, _word(voter, at, "voter"), _word(chosen, at, "object"))
-                for at, (voter, chosen) in enumerate(self.votes.items())
-            ]
+            _require_words(self.votes, "voter")
+            _require_words(self.votes.values(), "object")
+            return list(map(Vote, repeat(common), self.votes, self.votes.values()))
         if self.votes is None:
             return [Vote(common, self.voter or "", self.object or "")]
         return [Vote(one.round or common, one.voter, one.object) for one in self.votes]
 
 
-def _word(value: Any, at: int, field: str) -> str:
-    """Return an id of a voter or an object, as `Identifier` wants it."""
-    if type(value) is not str or not (1 <= len(value) <= 200 and value.isprintable()):
-        raise InvalidArgument(
-            f"votes.{at}.{field}", "must be a printable string of 1 to 200 characters"
-        )
-    return value
+def _require_words(values: Collection[Any], field: str) -> None:
+    """Refuse what is no `Identifier`, by its place. All at once, because there may be many."""
+    if set(map(type, values)) == {str}:
+        lengths = set(map(len, values))
+        if min(lengths) >= 1 and max(lengths) <= LONGEST_ID and "".join(values).isprintable():
+            return
+    for at, value in enumerate(values):
+        if type(value) is not str or not (1 <= len(value) <= LONGEST_ID and value.isprintable()):
+            raise InvalidArgument(
+                f"votes.{at}.{field}",
+                f"must be a printable string of 1 to {LONGEST_ID} characters",
+            )
 
 
 class VotesAnswer(BaseModel):
