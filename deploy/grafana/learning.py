@@ -284,6 +284,7 @@ PROFILES = Row(
                 ),
             ),
             figure=True,
+            decimals=0,
         ),
         _each(
             "discreet_training_seconds",

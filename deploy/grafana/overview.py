@@ -167,6 +167,7 @@ TRAFFIC = Row(
             unit="percentunit",
             queries=(Query(ERRORS, "5xx"),),
             limits=Limits(0.001, 0.0144),
+            soft_most=0.02,
         ),
         Panel(
             title="Feedback by outcome",
@@ -230,7 +231,8 @@ WORTH = Row(
         ),
         Panel(
             title="Epsilon spent a second",
-            shows="Privacy loss charged, over all clients, in epsilon.",
+            shows="Privacy loss charged, over all clients, in epsilon. Gaussian releases (fclub, "
+            "mirror-descent) have none of their own: see rho.",
             wrong="a jump without more visitors: callers that retry without an event_id pay twice.",
             unit="none",
             queries=(

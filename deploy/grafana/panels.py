@@ -80,7 +80,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One picture. `wrong` says what to do when it looks wrong."""
+    """One picture. `wrong` says what to do when it looks wrong.
+
+    An axis ends at `most`, or reaches to `soft_most` at least, so that nothing looks like much.
+    """
 
     title: str
     shows: str
@@ -89,11 +92,13 @@ class Panel:
     queries: tuple[Query, ...]
     limits: Limits = Limits()
     width: int = 8
-    height: int = 8
+    height: int = 9
     figure: bool = False
     stacked: bool = False
     least: float | None = 0
     most: float | None = None
+    soft_most: float | None = None
+    decimals: int | None = None
 
     def description(self) -> str:
         """What stands behind the panel's small i."""
@@ -115,6 +120,8 @@ class Panel:
             built = built.min(self.least)
         if self.most is not None:
             built = built.max(self.most)
+        if self.decimals is not None:
+            built = built.decimals(self.decimals)
         for number, query in enumerate(self.queries):
             target = (
                 prometheus.Dataquery()
@@ -151,12 +158,16 @@ class Panel:
                 .placement(common.LegendPlacement.BOTTOM)
                 .show_legend(True)
                 .calcs(["mean", "lastNotNull"])
+                .sort_by("Last *")
+                .sort_desc(True)
             )
         )
         if self.limits != Limits():
             built = built.thresholds_style(
                 commons.GraphThresholdsStyleConfig().mode(common.GraphThresholdsStyleMode.DASHED)
             )
+        if self.soft_most is not None:
+            built = built.axis_soft_max(self.soft_most)
         if self.stacked:
             built = built.stacking(commons.StackingConfig().mode(common.StackingMode.NORMAL))
         return built

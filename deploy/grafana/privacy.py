@@ -27,7 +27,8 @@ SPEND = Row(
     (
         Panel(
             title="Epsilon spent in this time",
-            shows="Charged to all clients together, by recommender, over the dashboard's range.",
+            shows="Charged to all clients together, by recommender, over the dashboard's range. "
+            "Gaussian releases (fclub, mirror-descent) have no epsilon of their own: see rho.",
             wrong="much more than visitors times epsilon a decision: retries without an event_id, "
             "or lists that are longer than they need to be.",
             unit="none",
@@ -97,12 +98,13 @@ LEFT = Row(
             unit="d",
             queries=(
                 Query(
-                    f"$budget / (sum by (recommender) (rate({SPENT}[1h])) * 86400 / $clients)",
+                    "$budget / ((sum by (recommender) "
+                    f"(rate({SPENT}[1h])) > 0) * 86400 / $clients)",
                     "{{recommender}}",
                 ),
             ),
             limits=Limits(30, 7, above=False),
-            height=6,
+            height=8,
             figure=True,
         ),
         Panel(
@@ -116,7 +118,7 @@ LEFT = Row(
                     "{{recommender}}",
                 ),
             ),
-            height=6,
+            height=8,
         ),
         Panel(
             title="Not personalised",
@@ -127,7 +129,7 @@ LEFT = Row(
             unit="percentunit",
             queries=(Query(ratio(*UNPAID_SHARE, by="recommender"), "{{recommender}}"),),
             limits=Limits(0.05, 0.2),
-            height=6,
+            height=8,
             most=1,
         ),
     ),
@@ -160,6 +162,7 @@ REFUSED = Row(
                 ),
             ),
             limits=Limits(None, 0.001),
+            soft_most=1,
         ),
         Panel(
             title="Slowest 1% of debits",
@@ -188,6 +191,7 @@ REFUSED = Row(
                 ),
             ),
             limits=Limits(None, 0.001),
+            soft_most=1,
         ),
         Panel(
             title="Retries that cost nothing",
@@ -216,6 +220,7 @@ REFUSED = Row(
                 ),
             ),
             limits=Limits(0.1, 10),
+            soft_most=1,
         ),
     ),
 )

@@ -14,7 +14,7 @@ STORE = Row(
             queries=(Query(f"min(discreet_store_up{{{JOB}}})"),),
             limits=Limits(None, 1, above=False),
             width=4,
-            height=8,
+            height=9,
             figure=True,
         ),
         Panel(
@@ -63,6 +63,7 @@ STORE = Row(
             ),
             limits=Limits(None, 0.001),
             width=12,
+            soft_most=1,
         ),
         Panel(
             title="Mean time of a debit",
@@ -98,7 +99,7 @@ WORKERS = Row(
             ),
             limits=Limits(2, 1, above=False),
             width=4,
-            height=8,
+            height=9,
             figure=True,
         ),
         Panel(
