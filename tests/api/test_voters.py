@@ -266,4 +266,4 @@ async def test_runs_and_votes_are_counted(news: Caller) -> None:
     shown = (await news.get("/metrics")).text
     assert 'discreet_votes_total{outcome="counted",recommender="news"}' in shown
     assert 'discreet_votes_total{outcome="refused",recommender="news"}' in shown
-    assert 'discreet_client_runs_total{outcome="paid",recommender="news"}' in shown
+    assert 'discreet_client_runs_total{outcome="begun",recommender="news"}' in shown

@@ -268,14 +268,14 @@ def _note(
 ) -> None:
     label = ""
     if begun:
-        label = "paid"
+        label = "begun"
         runtime.observer.spent(
             recommender=recommender.name,
             algorithm=recommender.algorithm,
             charge=recommender.charge,
         )
     elif so_far is None:
-        label = "degraded"
+        label = "unpaid"
     if label:
         runtime.observer.count(recommender=recommender.name, what=Count.CLIENT_RUNS, label=label)
     if so_far is not None and not so_far.ended and not drawn.counted:
