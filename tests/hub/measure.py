@@ -1,0 +1,93 @@
+"""Measure what the hub's drawings are like on MovieLens-1M, with and without what is popular.
+
+python -m tests.hub.measure FOLDER            (FOLDER holds movies.dat and the ratings)
+
+Drives the hub's own code: rows of what is popular, as 5,040 users make them, then a drawing for
+each of 150 others. Seeded, so that it says the same every time.
+"""
+
+import argparse
+import time
+from collections import Counter
+from pathlib import Path
+
+from service.algorithms.profile_catalogue import Concerns
+from service.algorithms.profile_perturbation import perturb
+from service.hub.catalogue import PublicCatalogue, PublicItem, compose
+from service.hub.choices import Choices
+from service.hub.popularity import expectation, ranks
+from service.hub.releases import compiled, quote, typical_length
+from service.hub.upstream import ASKED_OF_A_STRANGER, Row
+from service.simulation.movielens import read_ratings
+from service.simulation.noise import SeededNoise
+
+PEOPLE = 150
+APART = 1_000
+"""The first users, of whom some are measured; popularity is by all others."""
+
+
+def catalogue_of(folder: Path) -> PublicCatalogue:
+    """Return the films and their genres."""
+    lines = (folder / "movies.dat").read_text("latin-1").splitlines()
+    films = (line.split("::") for line in lines)
+    return compose(PublicItem(id_, title, tuple(kinds.split("|"))) for id_, title, kinds in films)
+
+
+def popular_rows(catalogue: PublicCatalogue, counts: Counter[str]) -> list[Row]:
+    """Return what a server would tell a stranger."""
+    order = sorted((item.id for item in catalogue.items), key=lambda item: -counts[item])
+    kinds = {item.id: item.categories for item in catalogue.items}
+    rows = [Row(None, tuple(order[:ASKED_OF_A_STRANGER]), False)]
+    for name in catalogue.asked:
+        listed = [item for item in order if name in kinds[item]][:ASKED_OF_A_STRANGER]
+        rows.append(Row(name, tuple(listed), False))
+    return rows
+
+
+def main() -> int:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
+    public = catalogue_of(folder)
+    films = compiled(public)
+    histories: dict[int, set[str]] = {}
+    for user, film, _ in read_ratings(folder):
+        histories.setdefault(int(user), set()).add(str(film))
+    people = sorted(histories)
+    counts = Counter(film for user in people[APART:] for film in histories[user])
+    began = time.perf_counter()
+    price = quote(public, Choices())
+    print(f"quote: epsilon {price.epsilon:g}, noise {price.noise:.1f} a category, "
+          f"{time.perf_counter() - began:.2f} s")  # fmt: skip
+    read = expectation(
+        films, ranks(popular_rows(public, counts), public), typical=typical_length(films)
+    )
+    for name, known in (("as the paper does", None), ("by what is popular", read)):
+        hits = sent = 0
+        error = 0.0
+        began = time.perf_counter()
+        for seed, user in enumerate(people[:PEOPLE]):
+            seen = histories[user] & public.by_id.keys()
+            release = perturb(
+                history=seen,
+                catalogue=films,
+                concerns=Concerns(),
+                epsilon=price.epsilon,
+                noise=SeededNoise(seed),
+                expectation=known,
+            )
+            hits += len(release.items & seen)
+            sent += len(release.items)
+            raw, out = public.profile(seen), public.profile(release.items)
+            error += sum(abs(raw[kind] - out[kind]) for kind in raw) / len(raw)
+        print(
+            f"{name}: {hits / sent:.3f} of the released items were seen, "
+            f"mean error of a count {error / PEOPLE:.1f}, "
+            f"{(time.perf_counter() - began) / PEOPLE * 1000:.0f} ms a drawing"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
