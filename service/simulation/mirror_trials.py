@@ -27,9 +27,9 @@ from service.simulation.noise import SeededNoise
 
 Reading = Literal["served", "published", "non-private", "laplace-batches"]
 
-RADIUS = 100.0
-"""|w| in Theorem 2's step. The truth of the social world has a norm of about 50 in the multiple
-that has the least loss."""
+RADIUS = 400.0
+"""|w| in Theorem 2's step. Of 100, 200 and 400 it gives the non-private reading the least regret,
+with the same accuracy within half a percent."""
 FIRST = 250
 GROWTH = 0.25
 """When a node broadcasts: every 250 records, or when a quarter more have come."""
