@@ -244,19 +244,21 @@ def mark_sent(work: sqlite3.Connection, drawn: Drawn, *, client: str, now: str) 
     )
 
 
-def planned_words(price: Quote, *, total: float, seen: int) -> list[str]:
+def planned_words(price: Quote, standing: ledger.Account, *, seen: int) -> list[str]:
     """Say what a drawing under these controls would tell."""
-    return words.tells(_facts(price, epsilon=price.epsilon, total=total, seen=seen))
+    total = (standing.total + price.charge).nano_epsilon / NANO
+    return words.tells(_facts(price, standing, epsilon=price.epsilon, total=total, seen=seen))
 
 
-def drawn_words(drawn: Drawn, price: Quote, *, total: float) -> list[str]:
+def drawn_words(drawn: Drawn, price: Quote, standing: ledger.Account) -> list[str]:
     """Say what this drawing tells. `price` is the quote for the controls it was drawn under."""
     really = len(set(drawn.items) & set(drawn.basis) - set(drawn.openly))
     return words.tells(
         _facts(
             price,
+            standing,
             epsilon=drawn.epsilon,
-            total=total,
+            total=standing.epsilon,
             seen=len(drawn.basis),
             sent=len(drawn.items),
             really=really,
@@ -267,6 +269,7 @@ def drawn_words(drawn: Drawn, price: Quote, *, total: float) -> list[str]:
 
 def _facts(
     price: Quote,
+    standing: ledger.Account,
     *,
     epsilon: float,
     total: float,
@@ -282,6 +285,7 @@ def _facts(
         perturbed=len(price.perturbed),
         hidden=price.hidden,
         openly=price.openly,
+        once_openly=bool(standing.openly),
         mixed=bool(price.perturbed or price.hidden),
         seen=seen,
         sent=sent,

@@ -87,7 +87,7 @@ def _quote(
         "hidden": price.hidden,
         "openly": price.openly,
         "early": releases.is_early(work, drawn, choices, seen),
-        "tells": releases.planned_words(price, total=after, seen=len(seen)),
+        "tells": releases.planned_words(price, account, seen=len(seen)),
     }
 
 
@@ -118,7 +118,7 @@ def _release(
         "changed": releases.changed(drawn, seen),
         "same_controls": drawn.choices == controls.load(work),
         "same_catalogue": drawn.catalogue == catalogue.digest,
-        "tells": releases.drawn_words(drawn, price, total=account.epsilon),
+        "tells": releases.drawn_words(drawn, price, account),
     }
 
 

@@ -20,6 +20,7 @@ class Facts:
     perturbed: int
     hidden: Sequence[str]
     openly: Sequence[str]
+    once_openly: bool
     mixed: bool
     seen: int
     sent: int | None = None
@@ -47,15 +48,17 @@ def _perturbed(facts: Facts) -> list[str]:
     if facts.sent is not None:
         drawn = facts.sent - facts.open_items
         said.append(
-            f"Not which ones. {_items(drawn)} {'was' if drawn == 1 else 'were'} drawn by lot to "
-            f"fit those numbers; {_happen(facts.really)} to be in your history, and the server "
-            "cannot tell which."
+            f"Not the list itself. {_items(drawn)} {'was' if drawn == 1 else 'were'} drawn by lot "
+            "to fit those numbers, whether you have seen them or not; "
+            f"{_happen(facts.really)} to be in your history."
         )
+    # The total says nothing about what once left as it was, in this release or before.
+    never = " that was never sent openly" if facts.openly or facts.once_openly else ""
     said.append(
-        "Whether you have seen any one item, only a little: somebody who took it for even chances "
-        f"can become at most {surest(facts.epsilon)} % sure by this release, and at most "
-        f"{surest(facts.total)} % by all of them together. That holds for one item at a time; of "
-        "many items together it can tell more."
+        f"Whether you have seen any one item{never}, {_degree(facts.total)}: somebody who took it "
+        f"for even chances can become at most {surest(facts.epsilon)} % sure by this release, and "
+        f"at most {surest(facts.total)} % by all of them together. That holds for one item at a "
+        "time; of many items together it can tell more."
     )
     if 0 < facts.seen < 3 * facts.noise:
         said.append(
@@ -87,6 +90,13 @@ def _hidden(facts: Facts) -> list[str]:
         f"Nothing about {_listed(facts.hidden)}: an item that is in one of these is neither sent "
         "nor counted, whatever else it is in."
     ]
+
+
+def _degree(epsilon: float) -> str:
+    sure = surest(epsilon)
+    if sure <= 60:
+        return "only a little"
+    return "to some degree" if sure <= 75 else "to a large degree"
 
 
 def _always(facts: Facts) -> str:

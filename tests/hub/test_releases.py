@@ -180,6 +180,9 @@ def test_all_is_the_history_itself_and_no_epsilon_hides_it(hub: Hub) -> None:
     assert state["account"]["epsilon"] == 0
     assert state["account"]["openly"] == ("Comedy", "Crime", "Drama")
     assert "Exactly which 3 items you have seen" in state["release"]["tells"][0]
+    # And the next drawing, under other controls, does not promise what cannot be had any more.
+    hub.choose(Choices())
+    assert any("never sent openly" in text for text in views.state(hub)["quote"]["tells"])
 
 
 def test_no_sends_nothing(hub: Hub) -> None:

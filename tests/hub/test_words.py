@@ -15,6 +15,7 @@ def facts(**changes: object) -> Facts:
         "perturbed": 10,
         "hidden": (),
         "openly": (),
+        "once_openly": False,
         "mixed": False,
         "seen": 100,
     }
@@ -37,6 +38,23 @@ def test_perturbed() -> None:
     assert "network address" in said
     assert "short beside" not in said
     assert "short beside" in " ".join(tells(facts(seen=20)))
+
+
+@pytest.mark.parametrize(
+    ("total", "degree"),
+    [(0.4, "only a little"), (0.41, "to some degree"), (1.2, "to a large degree")],
+)
+def test_nobody_is_told_that_much_is_little(total: float, degree: str) -> None:
+    assert f"any one item, {degree}:" in " ".join(tells(facts(total=total)))
+
+
+def test_what_once_left_openly_is_not_promised_anything() -> None:
+    def promise(**changes: object) -> str:
+        return next(text for text in tells(facts(**changes)) if "sure by this release" in text)
+
+    assert "never sent openly" not in promise()
+    assert "any one item that was never sent openly, only" in promise(once_openly=True)
+    assert "any one item that was never sent openly, only" in promise(openly=("Drama",), mixed=True)
 
 
 def test_open_parts_are_not_called_protected() -> None:
