@@ -18,6 +18,7 @@ from service.privacy.continual import (
     SmoothBinary,
     SquareRoot,
 )
+from service.privacy.continual.epochs import Epochs
 from service.privacy.events import LaplaceRelease
 from service.privacy.noise import SystemNoise
 from service.simulation.noise import SeededNoise
@@ -31,6 +32,11 @@ def _doubling(family: Any, share: float, **parameters: Any) -> ContinualSum[Any]
     return Doubling(family=family, share=share, **parameters)
 
 
+def _epochs(family: Any, length: int, **parameters: Any) -> ContinualSum[Any]:
+    parameters.pop("horizon")
+    return Epochs(family=family, length=length, **parameters)
+
+
 MAKERS: dict[str, Make] = {
     "tree": BinaryTree,
     "laplace-tree": LaplaceTree,
@@ -41,6 +47,7 @@ MAKERS: dict[str, Make] = {
     "doubling-smooth": partial(_doubling, SmoothBinary, 0.5),
     "doubling-square-root": partial(_doubling, SquareRoot, 0.5),
     "doubling-square-root-last": partial(_doubling, SquareRoot, 0.0),
+    "epochs-square-root": partial(_epochs, SquareRoot, 5),
 }
 KINDS = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
 

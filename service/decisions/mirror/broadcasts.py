@@ -24,6 +24,8 @@ from service.algorithms.sparse import Floats
 from service.decisions.mirror.hearing import HEAD, LEARNED
 from service.decisions.mirror.recommender import SLICE, MirrorRecommender
 from service.decisions.observer import Figure
+from service.privacy.continual.contract import ContinualSum
+from service.privacy.noise import NoiseSource
 
 if TYPE_CHECKING:
     from service.decisions.runtime import Runtime
@@ -181,27 +183,40 @@ async def _release(
     runtime: "Runtime", recommender: MirrorRecommender, start: int, stop: int
 ) -> Floats | None:
     """Take one step of the continual sum of these features, and return its release."""
-    learner = recommender.learner
     totals = await _totals(runtime, recommender, start, stop)
     if not recommender.protected:
         return totals.astype(np.float64) * GRANULARITY
-    sums = learner.sums(stop - start)
     key = recommender.key(b"sum/%d" % start)
     (blob,) = await runtime.store.load(keys=[key])
-    if blob is None:
-        state, seen = sums.start(), np.zeros(stop - start, dtype=np.int64)
-    else:
-        kept = np.frombuffer(blob.content, dtype="<i8").astype(np.int64)
-        state, seen = sums.decode(kept[stop - start :]), kept[: stop - start]
-    after = await asyncio.to_thread(
-        sums.observe, state=state, value=(totals - seen) * GRANULARITY, noise=runtime.noise
+    content, released = await asyncio.to_thread(
+        _stepped,
+        recommender.learner.sums(stop - start),
+        totals,
+        None if blob is None else blob.content,
+        runtime.noise,
     )
-    content = np.concatenate([totals, sums.encode(after)]).astype("<i8").tobytes()
     saved = await runtime.store.save(
         key=key, content=content, expected=0 if blob is None else blob.version
     )
     # Nothing is released from a state that was not the one to be kept.
-    return None if saved is None else sums.release(state=after).value
+    return None if saved is None else released
+
+
+def _stepped(
+    sums: ContinualSum[Any], totals: Integers, content: bytes | None, noise: NoiseSource
+) -> tuple[bytes, Floats]:
+    """Return the sum's state after a step up to these totals, as bytes, and what it releases.
+
+    Before the state stand the totals that are in it.
+    """
+    if content is None:
+        state, seen = sums.start(), np.zeros(len(totals), dtype=np.int64)
+    else:
+        kept = np.frombuffer(content, dtype="<i8").astype(np.int64)
+        state, seen = sums.decode(kept[len(totals) :]), kept[: len(totals)]
+    after = sums.observe(state=state, value=(totals - seen) * GRANULARITY, noise=noise)
+    written = np.concatenate([totals, sums.encode(after)]).astype("<i8").tobytes()
+    return written, sums.release(state=after).value
 
 
 async def _totals(

@@ -31,6 +31,10 @@ from service.privacy.noise import Integers, NoiseSource
 from service.privacy.numeric import GRANULARITY
 
 
+_MOST_EPOCHS = 2**31
+"""At one step a second an epoch of one step, this is a lifetime."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class EpochsState(Generic[S]):
     """`closed` is the noisy sum of the `epoch` closed epochs; `open` is the open one's state."""
@@ -123,7 +127,7 @@ class Epochs(Generic[S]):
         if vector.ndim != 1 or vector.dtype != np.int64 or len(vector) <= 1 + self.dimension:
             raise InvalidArgument("vector", "does not belong to a sum of these parameters")
         epoch = int(vector[0])
-        if not 0 <= epoch <= contract.MOST_HORIZON:
+        if not 0 <= epoch < _MOST_EPOCHS:
             raise InvalidArgument("vector", "does not belong to a sum of these parameters")
         closed, rest = np.split(vector[1:].copy(), [self.dimension])
         return EpochsState(epoch, _still(closed.view(np.float64)), self._sum().decode(rest))
