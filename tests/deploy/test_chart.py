@@ -18,7 +18,6 @@ from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 
 from service import __version__, configuration
-from service.state.keeper import find_server
 from tests.deploy.charts import (
     CHART,
     EXAMPLES,
@@ -34,7 +33,8 @@ from tests.deploy.charts import (
     rendered,
     template,
 )
-from tests.end_to_end.servers import KEY, free_port, serving
+from tests.deploy.valkey import own_store
+from tests.end_to_end.servers import KEY, serving
 
 DEFAULT = CHART / "ci" / "default-values.yaml"
 PRODUCTION = CHART / "ci" / "production-values.yaml"
@@ -173,6 +173,7 @@ def test_a_pod_that_is_not_restricted_is_found(breach: dict[str, Any]) -> None:
         ("metrics.serviceMonitor.interval=15", "interval"),
         ("networkPolicy.enabled=perhaps", "enabled"),
         ("resources.limits.cpus=1", "cpus"),
+        ("valkey.maxMemory=1Gi", "maxMemory"),
     ],
 )
 def test_wrong_values_are_refused(wrong: str, named: str) -> None:
@@ -339,40 +340,27 @@ def test_the_notes_warn_of_a_ledger_that_can_be_lost(tmp_path: Path) -> None:
 
 
 def test_the_store_that_comes_along_keeps_its_promises(tmp_path: Path) -> None:
-    """Start Valkey with the pod's own command and configuration, its paths moved into a folder."""
-    found = rendered(DEFAULT)
-    pod = pod_of(only(found, "StatefulSet", "valkey"))
-    assert pod is not None
-    (container,) = pod["containers"]
-    port = free_port()
-    text = only(found, "ConfigMap", "valkey")["data"]["valkey.conf"]
-    text = text.replace("dir /data", f"dir {tmp_path}").replace("6379", str(port))
-    (tmp_path / "valkey.conf").write_text(text)
-    (tmp_path / "valkey-password").write_text("open-sesame")
-    script = container["args"][0]
-    for mount in ("/etc/valkey", "/run/valkey"):
-        assert mount in script
-        script = script.replace(mount, str(tmp_path))
-    server = Path(find_server())
-    process = subprocess.Popen(
-        [*container["command"], script],
-        env={"PATH": f"{server.parent}:/usr/bin:/bin"},
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        asked = redis.Redis(
-            port=port, password="open-sesame", retry=Retry(ConstantBackoff(0.1), 100)
-        )
-        assert asked.ping()
-        promised = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
-        assert asked.config_get(*promised) == promised
-        assert "open-sesame" not in Path(f"/proc/{process.pid}/cmdline").read_text()
-        asked.close()
-        with pytest.raises(redis.AuthenticationError), redis.Redis(port=port) as stranger:
+    secret = "open-sesame"
+    promised = {
+        "appendonly": "yes",
+        "appendfsync": "always",
+        "maxmemory": str(640 * 2**20),
+        "maxmemory-policy": "noeviction",
+    }
+    with own_store(rendered(DEFAULT), tmp_path, password=secret) as store:
+        patience = Retry(ConstantBackoff(0.1), 100)
+        with redis.Redis(port=store.port, password=secret, retry=patience) as asked:
+            assert asked.ping()
+            told = asked.config_get(*promised)
+        assert {_text(name): _text(value) for name, value in told.items()} == promised
+        assert secret not in Path(f"/proc/{store.process.pid}/cmdline").read_text()
+        with pytest.raises(redis.AuthenticationError), redis.Redis(port=store.port) as stranger:
             stranger.ping()
-    finally:
-        process.terminate()
-        assert process.wait(30) == 0
+    assert store.process.returncode == 0
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode() if isinstance(value, bytes) else value
 
 
 @pytest.fixture(scope="module")
