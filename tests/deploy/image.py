@@ -9,6 +9,7 @@ nothing else. What is checked:
     - it runs as nobody in particular, on a read-only root, without capabilities
     - it answers, learns, tells its health by its own HEALTHCHECK
     - told to stop, it finishes and ends with 0, and what it learned and spent is there afterwards
+    - it does so as the chart's Deployment says, beside the chart's Valkey, and passes `helm test`
 """
 
 import argparse
@@ -27,6 +28,7 @@ from typing import Any
 
 import httpx
 
+from tests.deploy.pod import check_deployment
 from tests.end_to_end.servers import free_port
 from tests.house import ROOT
 from tests.requirements import REQUIREMENTS
@@ -80,6 +82,18 @@ class Workshop:
         return self.run(
             "podman", "--runtime", "runc", "--cgroup-manager", "cgroupfs", *command, check=check
         )
+
+    def wait_until_ready(self, name: str, port: int) -> None:
+        """Wait as an orchestrator would."""
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            try:
+                if httpx.get(f"http://127.0.0.1:{port}/health/ready", timeout=5).is_success:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(0.2)
+        raise Failed(f"{name} is not ready in time:\n{self.podman('logs', name, check=False)}")
 
 
 def _overlay_works(folder: Path) -> bool:
@@ -161,18 +175,6 @@ def container(shop: Workshop, data: Path, port: int, *command: str) -> Iterator[
         shop.podman("rm", "--force", name, check=False)
 
 
-def wait_until_ready(shop: Workshop, name: str, port: int) -> None:
-    """Wait as an orchestrator would."""
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        try:
-            if httpx.get(f"http://127.0.0.1:{port}/health/ready", timeout=5).status_code == 200:
-                return
-        except httpx.TransportError:
-            time.sleep(0.2)
-    raise Failed(f"the container is not ready in time:\n{shop.podman('logs', name, check=False)}")
-
-
 def call(port: int, method: str, path: str, body: Any = None) -> Any:
     """Call the service and insist on success."""
     answer = httpx.request(
@@ -192,7 +194,7 @@ def check_life(shop: Workshop, image: dict[str, Any]) -> None:
     port = free_port()
     question = {"recommender": "films", "client": "ada", "context": [0.2, 0.7]}
     with container(shop, data, port, "serve", "--demo") as name:
-        wait_until_ready(shop, name, port)
+        shop.wait_until_ready(name, port)
         answer = call(port, "POST", "/recommend", question)
         expect(answer["personalised"], "the answer is not personalised")
         told = {"recommendation_id": answer["recommendation_id"], "reward": 1}
@@ -204,7 +206,7 @@ def check_life(shop: Workshop, image: dict[str, Any]) -> None:
         expect(code == "0", f"it ends with {code} when it is told to stop")
         print(f"  stopped with 0 after {time.monotonic() - began:.1f} s")
     with container(shop, data, port, "serve", "--demo") as name:
-        wait_until_ready(shop, name, port)
+        shop.wait_until_ready(name, port)
         spent = call(port, "GET", "/clients/ada/budget?recommender=films")["spent"]["epsilon"]
         expect(spent == 2.0, f"after a restart ada has spent {spent}, not 2")
         repeated = call(port, "POST", "/feedback", told)
@@ -255,6 +257,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_label(image)
         print("running it", flush=True)
         check_life(shop, image)
+        print("running it as the chart's Deployment, with the chart's store", flush=True)
+        print(f"  helm test: {check_deployment(shop, IMAGE)}")
     except Failed as error:
         print(f"FAILED: {error}", file=sys.stderr)
         return 1
