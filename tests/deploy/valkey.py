@@ -1,7 +1,7 @@
 """The chart's own Valkey, started with its pod's command and configuration on this machine."""
 
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ class Valkey:
 
 @contextmanager
 def own_store(
-    found: tuple[Mapping[str, Any], ...], folder: Path, *, password: str
+    found: tuple[dict[str, Any], ...], folder: Path, *, password: str
 ) -> Iterator[Valkey]:
     """Run the StatefulSet's container without a container: its paths are moved into a folder."""
     pod = pod_of(only(found, "StatefulSet", "valkey"))

@@ -60,7 +60,7 @@ def two_instances(folder: Path, *, workers: int = 1) -> Iterator[Stage]:
     """Start both, each with the other's key."""
     data = {name: folder / name for name in "ab"}
     for_a, for_b = issue_key(data["b"], "a"), issue_key(data["a"], "b")
-    patient = {
+    patient: dict[str, Any] = {
         "DISCREET_VENDOR_TIMEOUT_SECONDS": "5",
         "DISCREET_STORE_TIMEOUT_SECONDS": "1",
     }
