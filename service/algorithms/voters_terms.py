@@ -164,7 +164,9 @@ def tail(distance: int, scale: float) -> float:
     """
     q = math.exp(-1 / scale)
     rest = -math.expm1(-1 / scale)
-    return q**distance / (1 + q) ** 2 * (rest * distance + (1 + q * q) / (1 + q) + q) * _SLACK
+    # Not a power of q, whose rounding would grow with the distance.
+    far = math.exp(-distance / scale)
+    return far / (1 + q) ** 2 * (rest * distance + (1 + q * q) / (1 + q) + q) * _SLACK
 
 
 def margin(probability: float, scale: float) -> int:

@@ -205,7 +205,7 @@ class TestRefusals:
     def test_unusable_terms(self, argument: str, change: dict[str, float]) -> None:
         usable = {"peers": 4000, "voters": 100_000, "delta": DELTA}
         with pytest.raises(InvalidArgument) as refusal:
-            terms_for(voting=Voting(objects=10, rounds=1000), **{**usable, **change})  # type: ignore[arg-type]
+            terms_for(voting=Voting(objects=10, rounds=1000), **{**usable, **change})
         assert refusal.value.argument == argument
 
     def test_an_epsilon_that_cannot_be_had(self) -> None:

@@ -25,7 +25,7 @@ from service.privacy.events import PrivacyEvent
 from service.privacy.matrices import Neighbours
 from service.privacy.noise import NoiseSource
 
-HONEST = ZCDPAccountant(release_delta=1e-9)
+HONEST = ZCDPAccountant(release_delta=1e-9, reserved_delta=1e-9)
 
 
 def rounded_down(event: PrivacyEvent) -> Charge:
