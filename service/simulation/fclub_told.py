@@ -41,6 +41,8 @@ PUBLISHED: dict[str, Any] = {
 
 Found = Mapping[str, Sequence[Outcome]]
 
+_ARRANGED = {"blocks": "users in blocks", "mixed": "users mixed"}
+
 
 def told(
     found: Found,
@@ -75,7 +77,7 @@ def told(
         ],
         figures=[
             *(
-                _regrets(f"figure-2a-{name}", f"Figure 2a, users in {name}", many, rounds[name])
+                _regrets(f"figure-2a-{name}", f"Figure 2a, {_ARRANGED[name]}", many, rounds[name])
                 for name, many in both.items()
             ),
             *(
@@ -154,7 +156,8 @@ def _line(outcome: Outcome, rounds: float) -> Line:
 
 
 def _regrets(name: str, title: str, outcomes: Sequence[Outcome], rounds: int) -> Figure:
-    lines = [_line(one, rounds) for one in outcomes]
+    # The better ones first: they then have the same colours in both panels.
+    lines = sorted((_line(one, rounds) for one in outcomes), key=lambda line: line.y[-1])
     low = [one for one in lines if one.y[-1] < 4 * min(line.y[-1] for line in lines)]
     return Figure(
         name,
@@ -214,11 +217,11 @@ def _pays(found: Found) -> Figure:
         rounds, gaps = saved(found, name)
         line = Line(
             "saved by sharing, ε=1, δ=1e-6",
-            rounds.tolist(),
+            (rounds / 1_000).tolist(),
             gaps.mean(axis=0).tolist(),
             gaps.std(axis=0).tolist(),
         )
-        panels.append(Panel(f"users in {name}", "rounds", "regret saved", [line]))
+        panels.append(Panel(_ARRANGED[name], "thousand rounds", "regret saved", [line]))
     return Figure("sharing-pays", "Regret that private sharing saves, and from where", panels)
 
 
