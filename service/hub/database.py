@@ -18,7 +18,7 @@ from service.errors import InvalidArgument
 from service.hub.refusals import Refused
 from service.hub.schema import STATEMENTS, VERSION
 
-BUSY_SECONDS = 5.0
+BUSY_SECONDS = 15.0
 
 
 class Database:

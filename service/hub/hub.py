@@ -128,8 +128,22 @@ class Hub:
 
     # Releases.
 
+    def work_out_prices(self) -> None:
+        """Compute the quotes that will be needed, and remember them.
+
+        That takes a moment for a large catalogue, and needs nothing but public facts and controls.
+        Done here, it does not hold the database while others wait.
+        """
+        with self.database.transaction() as work:
+            catalogue = catalogues.load(work)
+            chosen, drawn = controls.load(work), releases.latest(work)
+        if catalogue is not None:
+            for choices in (chosen, *([drawn.choices] if drawn else [])):
+                releases.quote(catalogue, choices)
+
     def draw(self, *, after: int, agreed: int, early: bool) -> releases.Drawn:
         """Draw a release; it is paid for and stored when this returns."""
+        self.work_out_prices()
         with self.database.transaction() as work:
             return releases.draw(
                 work, after=after, agreed=agreed, early=early, noise=SystemNoise(), now=self.now()

@@ -22,6 +22,7 @@ STALE = timedelta(days=1)
 
 def state(hub: Hub) -> Json:
     """Return everything but lists of items."""
+    hub.work_out_prices()
     with hub.database.transaction() as work:
         catalogue = catalogues.load(work)
         account = ledger.account(work)
