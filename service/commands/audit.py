@@ -26,12 +26,17 @@ def run(args: argparse.Namespace) -> int:
     from service.algorithms.claims import learner_checks, learner_faults
     from service.algorithms.claims_clusters import cluster_checks, cluster_faults
     from service.algorithms.claims_mirror import mirror_checks, mirror_faults
+    from service.algorithms.claims_profiles import profile_checks, profile_faults
     from service.algorithms.claims_voters import voter_checks, voter_faults
     from service.privacy.audit.command import run as audit
 
     return audit(
         quick=args.quick,
         as_json=args.json,
-        further=chain(learner_checks(), cluster_checks(), mirror_checks(), voter_checks()),
-        further_faults=chain(learner_faults(), cluster_faults(), mirror_faults(), voter_faults()),
+        further=chain(
+            learner_checks(), cluster_checks(), mirror_checks(), voter_checks(), profile_checks()
+        ),
+        further_faults=chain(
+            learner_faults(), cluster_faults(), mirror_faults(), voter_faults(), profile_faults()
+        ),
     )
