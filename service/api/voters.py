@@ -24,7 +24,7 @@ from service.decisions.voters.desk import Desk
 from service.decisions.voters.family import VotersFamily
 from service.decisions.voters.recommender import VotersRecommender
 from service.decisions.voters.rounds import Round
-from service.errors import UnknownRecommender
+from service.errors import UnknownItem, UnknownRecommender
 
 router = APIRouter(route_class=ScopedRoute, tags=["votes"])
 
@@ -36,6 +36,15 @@ async def _find(request: Request, name: str) -> tuple[Runtime, VotersRecommender
     if not isinstance(found, VotersRecommender) or not isinstance(family, VotersFamily):
         raise UnknownRecommender("that recommender takes no votes: its algorithm is not p-rec")
     return runtime, found, family.desk(found)
+
+
+async def _round(
+    runtime: Runtime, recommender: VotersRecommender, desk: Desk, round_id: str
+) -> Round:
+    one = await desk.rounds.called(runtime, recommender, round_id)
+    if one is None:
+        raise UnknownItem("no such round in this recommender; GET …/rounds lists them")
+    return one
 
 
 def _shown(one: Round, *, closed: bool) -> dict[str, Any]:
@@ -75,7 +84,7 @@ async def list_rounds(request: Request, name: str) -> Any:
 async def show_round(request: Request, name: str, round_id: str) -> Any:
     """Show a round."""
     runtime, recommender, desk = await _find(request, name)
-    one = await desk.rounds.named(runtime, recommender, round_id)
+    one = await _round(runtime, recommender, desk, round_id)
     return _shown(one, closed=await desk.rounds.is_closed(runtime, recommender, one))
 
 
@@ -87,7 +96,7 @@ async def show_round(request: Request, name: str, round_id: str) -> Any:
 async def close_round(request: Request, name: str, round_id: str, body: RoundChange) -> Any:
     """End the voting of a round. Once closed, it stays closed."""
     runtime, recommender, desk = await _find(request, name)
-    one = await desk.rounds.named(runtime, recommender, round_id)
+    one = await _round(runtime, recommender, desk, round_id)
     await desk.rounds.close(runtime, recommender, one)
     return _shown(one, closed=body.state == "closed")
 

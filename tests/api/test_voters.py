@@ -99,6 +99,13 @@ async def test_closing_by_hand(news: Caller) -> None:
     assert {one["id"]: one["state"] for one in listed}["by/hand"] == "closed"
 
 
+async def test_a_round_that_is_not_there(news: Caller) -> None:
+    for name in ("nowhere", "no/where"):
+        assert (await news.get(f"/recommenders/news/rounds/{name}")).status_code == 404
+        closing = await news.patch(f"/recommenders/news/rounds/{name}", json={"state": "closed"})
+        assert closing.status_code == 404
+
+
 async def test_an_event_id_makes_a_retry_safe(news: Caller) -> None:
     await make(news, "event")
     first = await ask(news, "eve", round="event", event_id="e-1")

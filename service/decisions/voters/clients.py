@@ -6,6 +6,7 @@ replay from the start gives the same bytes as one that went on from where it was
 client wait for each other within a worker; between workers, the store's guards decide.
 """
 
+import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ from service.decisions.voters.recommender import VotersRecommender
 if TYPE_CHECKING:
     from service.decisions.runtime import Runtime
 
+_BREATH = 8
+"""Rounds of a replay after which others have their turn."""
 MOST_CREDIT_BYTES = 192 * 2**20
 _OVERHEAD = 2_000
 """About what a client takes beside its credits, for the first hundred rounds."""
@@ -51,6 +54,9 @@ class Known:
             votes = await ballots.of(runtime, recommender, one.round)
             self.credits.hear(ballots=votes, chosen=one.chosen, liked=one.word is Word.LIKED)
             self.heard += 1
+            if self.heard % _BREATH == 0:
+                # A long replay over votes in memory would keep other requests waiting.
+                await asyncio.sleep(0)
         return self.credits
 
     def forget_credits(self) -> None:
