@@ -22,6 +22,9 @@ from tests.browser.test_page import key_for
 from tests.demo_server import Demo
 from tests.end_to_end.tapped import Tap, tapping
 from tests.hub.living import Living, living, program
+from tests.hub.recommending import KEY as FILMS_KEY
+from tests.hub.recommending import NAME as FILMS
+from tests.hub.recommending import recommending
 from tests.hub.test_reading import browser_file
 
 NAME = "hub-films"
@@ -412,6 +415,24 @@ def test_an_unreachable_server_is_said_and_nothing_is_lost(
         expect(page.locator("#diary-count")).to_have_text("3 items")
         assert shown_items(page) == items
         page.close()
+
+
+def test_a_first_start_without_a_server_can_be_mended(browser: Browser, tmp_path: Path) -> None:
+    with recommending(CATALOGUE) as served:
+        served.fault = (503, b"")
+        upstream = Upstream(url=served.url, recommender=FILMS, key=FILMS_KEY)
+        with living(Hub(Database(tmp_path / "hub.sqlite"), upstream), tmp_path) as hub:
+            page = browser.new_page()
+            page.goto(hub.page)
+            expect(page.locator("#message")).to_contain_text("in trouble")
+            expect(page.locator("#seen")).to_be_hidden()
+            page.locator("#settings summary").click()
+            expect(page.locator("#about-catalogue")).to_have_text("There is no catalogue yet.")
+            served.fault = None
+            page.locator("#fetch-catalogue").click()
+            expect(page.locator("#shelf .tile").first).to_be_visible()
+            expect(page.locator("#message")).to_be_hidden()
+            page.close()
 
 
 def test_without_the_secret_the_page_says_where_to_look(stage: Stage) -> None:
