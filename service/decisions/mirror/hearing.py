@@ -118,10 +118,12 @@ async def hear(
             )
             told = await add(HEAD, [(UNLEARNED, 1)])
             return note_heard(runtime, recommender, told.claim, feedback.reward)
-    head, *_ = await asyncio.gather(
-        add(HEAD, [(LEARNED, 1)]),
-        *(add(place, [(0, 1), *increments]) for place, increments in slices.items()),
-    )
+    # The head first: another reward for the same item may have a gradient where the first had none.
+    head = await add(HEAD, [(LEARNED, 1)])
+    if head.claim is not Claim.CONFLICT:
+        await asyncio.gather(
+            *(add(place, [(0, 1), *increments]) for place, increments in slices.items())
+        )
     recommender.arrivals = max(recommender.arrivals, head.arrivals)
     if terms is not None and head.claim is Claim.COUNTED:
         runtime.observer.spent(

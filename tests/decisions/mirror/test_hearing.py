@@ -80,3 +80,17 @@ async def test_a_record_that_is_right_by_a_margin_adds_nothing_and_pays(feed: Ru
     standing = await feed.families["mirror-descent"].standing(feed, recommender, "ada")
     assert standing.spent is not None
     assert standing.spent.epsilon > 0.9
+
+
+async def test_a_contradiction_adds_nothing_even_where_the_first_word_added_nothing(
+    feed: Runtime,
+) -> None:
+    recommender = await found(feed)
+    weights = np.zeros(DIMENSION, dtype=np.float32)
+    weights[7] = 5.0
+    recommender.model = replace(recommender.model, weights=weights)
+    token = (await recommend(feed, ask(candidates=[PAIR[0]]))).recommendation_id
+    await give_feedback(feed, Feedback(reward=1.0, recommendation_id=token))
+    with pytest.raises(RewardConflict):
+        await give_feedback(feed, Feedback(reward=0.0, recommendation_id=token))
+    assert not (await sums(feed, recommender)).any()
