@@ -44,20 +44,25 @@ class Known:
         so_far: RunSoFar,
     ) -> Credits:
         """Return the voters' credits after all answers of the run that have a word."""
-        if self.credits is None or self.run != so_far.number:
-            voting = recommender.run.voting
-            self.credits = Credits(diversity=voting.diversity, radius=voting.radius)
-            self.run, self.heard = so_far.number, 0
-        for one in so_far.answers[self.heard :]:
-            if one.word is Word.PENDING:
-                break
-            votes = await ballots.of(runtime, recommender, one.round)
-            self.credits.hear(ballots=votes, chosen=one.chosen, liked=one.word is Word.LIKED)
-            self.heard += 1
-            if self.heard % _BREATH == 0:
-                # A long replay over votes in memory would keep other requests waiting.
-                await asyncio.sleep(0)
-        return self.credits
+        while True:
+            if self.credits is None or self.run != so_far.number:
+                voting = recommender.run.voting
+                self.credits = Credits(diversity=voting.diversity, radius=voting.radius)
+                self.run, self.heard = so_far.number, 0
+            credits = self.credits
+            for one in so_far.answers[self.heard :]:
+                if one.word is Word.PENDING:
+                    return credits
+                votes = await ballots.of(runtime, recommender, one.round)
+                if self.credits is not credits:
+                    break  # votes were taken back meanwhile: begin again
+                credits.hear(ballots=votes, chosen=one.chosen, liked=one.word is Word.LIKED)
+                self.heard += 1
+                if self.heard % _BREATH == 0:
+                    # A long replay over votes in memory would keep other requests waiting.
+                    await asyncio.sleep(0)
+            if self.credits is credits:
+                return credits
 
     def forget_credits(self) -> None:
         """Begin the replay anew at the next question."""

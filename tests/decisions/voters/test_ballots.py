@@ -1,5 +1,7 @@
 """Votes: packed by voters' numbers, all or none, taken back when asked to."""
 
+import asyncio
+
 import numpy as np
 import pytest
 
@@ -153,3 +155,27 @@ async def test_the_cache_forgets_the_longest_unused(bench: Bench) -> None:
     assert len(await cache.of(bench.runtime, recommender, 0)) == 10
     assert len(await cache.of(bench.runtime, recommender, 1)) == 0
     assert NAME
+
+
+async def test_taking_votes_back_in_the_middle_of_a_replay_begins_it_again(bench: Bench) -> None:
+    for number in range(12):
+        await bench.round(f"r{number}")
+        await bench.votes(f"r{number}", {f"v{at}": "a" for at in range(300)} | {"ann": "b"})
+        await bench.tell(await bench.ask("client"), 1.0)
+    desk, recommender = await bench.desk(), await bench.recommender()
+    who = bench.runtime.principals.client(NAME, "client")
+    known = desk.clients.get(who)
+    assert known is not None
+    so_far = known.history.run()
+    assert so_far is not None
+    known.forget_credits()
+    replay = asyncio.ensure_future(
+        known.credits_for(bench.runtime, recommender, desk.ballots, so_far)
+    )
+    await asyncio.sleep(0)
+    assert known.heard == 8  # it has stopped to let others have their turn
+    desk.notice_erasures(1)
+    credits = await replay
+    assert credits is known.credits
+    assert known.heard == 12
+    assert credits.answered == 12
