@@ -53,8 +53,9 @@ wheel: environment ## build dist/discreet-*.whl
 	rm -rf build dist
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-pictures: environment ## draw the live page's pictures anew, from a running demo, into docs/img
+pictures: environment ## draw the live page's and the hub's pictures anew, from running ones, into docs/img
 	@$(BIN)/python -m tests.browser.picture docs/img
+	@$(BIN)/python -m tests.browser.picture_hub docs/img
 
 dashboards: environment ## write the Grafana dashboards anew, and the chart's copy of them and of the rules
 	@$(BIN)/python -m deploy.grafana
