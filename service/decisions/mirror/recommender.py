@@ -246,14 +246,13 @@ def _crossed_scores(
 
     The norm of a crossed row is sqrt((1 + |c|^2) (1 + |i|^2) - 1).
     """
-    start = crossing.clients
-    effective = weights[start : start + crossing.items].astype(np.float64)
+    places = crossing.clients + items.indices
+    effective = weights[places].astype(np.float64)
     constant = 0.0
     for feature, value in zip(client.indices.tolist(), client.values.tolist(), strict=True):
         constant += value * float(weights[feature])
-        place = start + crossing.items * (1 + feature)
-        effective += value * weights[place : place + crossing.items]
-    scores = constant + items.sums(effective[items.indices] * items.values)
+        effective += value * weights[places + crossing.items * (1 + feature)]
+    scores = constant + items.sums(effective * items.values)
     own = float(client.values @ client.values)
     lengths = np.sqrt((1 + own) * (1 + items.sums(items.values**2)) - 1)
     shortened: Floats = scores * np.minimum(1.0, bound / np.maximum(lengths, bound))
