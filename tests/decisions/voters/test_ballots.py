@@ -177,5 +177,5 @@ async def test_taking_votes_back_in_the_middle_of_a_replay_begins_it_again(bench
     desk.notice_erasures(1)
     credits = await replay
     assert credits is known.credits
-    assert known.heard == 12
-    assert credits.answered == 12
+    assert known.heard == 11  # the last word is in the store and was not read yet
+    assert credits.answered == 11
