@@ -256,8 +256,10 @@ VOTES = Row(
             "discreet_client_runs_total",
             "outcome",
             "Clients' runs",
-            "Runs that began: paid by the voters' budgets, or degraded because those are spent.",
-            "degraded: the voters' budget is spent for good. Recommend to fewer clients.",
+            "begun: paid for by the voters' budget; unpaid: that is spent; ended: too few "
+            "like-minded voters are left.",
+            "unpaid: the voters' budget is spent for good. Recommend to fewer clients. ended: "
+            "lower peers, or raise radius.",
             width=6,
         ),
     ),
