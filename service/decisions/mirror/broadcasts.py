@@ -30,8 +30,6 @@ from service.privacy.noise import NoiseSource
 if TYPE_CHECKING:
     from service.decisions.runtime import Runtime
 
-STRETCH = 16 * SLICE
-"""Features whose noise is kept together: at most 17 MB for an epoch of 16 broadcasts."""
 _TRIES = 8
 _KNOWN = struct.Struct("<dqq")
 
@@ -120,6 +118,15 @@ async def refresh(runtime: "Runtime", recommender: MirrorRecommender) -> None:
     )
 
 
+def stretch_of(recommender: MirrorRecommender) -> int:
+    """Return how many features have their noise kept together: at most 18 MB in the store.
+
+    A state has two numbers for every broadcast of its epoch, one for all epochs before, and one
+    for the exact sum in it.
+    """
+    return SLICE * max(1, min(16, 256 // (recommender.learner.length + 1)))
+
+
 def due(recommender: MirrorRecommender, now: float) -> bool:
     """Tell whether another broadcast is worth its noise."""
     rules = recommender.document.broadcasts
@@ -143,8 +150,9 @@ async def broadcast(
     counted = int(head[LEARNED]) if len(head) else 0
     dimension = recommender.learner.dimension
     parts = []
-    for start in range(0, dimension, STRETCH):
-        stop = min(start + STRETCH, dimension)
+    stretch = stretch_of(recommender)
+    for start in range(0, dimension, stretch):
+        stop = min(start + stretch, dimension)
         if not await keep():
             return False
         released = await _release(runtime, recommender, start, stop)
@@ -234,6 +242,6 @@ async def _totals(
 
 async def erase(runtime: "Runtime", recommender: MirrorRecommender) -> None:
     """Erase everything but the cells and the ledgers."""
-    stretches = range(0, recommender.learner.dimension, STRETCH)
+    stretches = range(0, recommender.learner.dimension, stretch_of(recommender))
     keys = [recommender.key(b"sum/%d" % start) for start in stretches]
     await runtime.store.erase(keys=[*keys, recommender.key(b"known"), recommender.key(b"page")])

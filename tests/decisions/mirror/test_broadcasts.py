@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.decisions.mirror.broadcasts import due, load_known, refresh
+from service.decisions.mirror.broadcasts import due, load_known, refresh, stretch_of
+from service.decisions.mirror.recommender import SLICE
 from service.decisions.recommend import recommend
 from service.decisions.runtime import Runtime
 from service.errors import InvalidArgument
+from service.state.checks import MOST_BLOB
 from service.state.memory import MemoryStore
 from tests.decisions.conftest import Clock
 from tests.decisions.mirror.scenes import (
@@ -161,3 +163,15 @@ async def test_what_sums_and_noise_depend_on_cannot_change(
 ) -> None:
     with pytest.raises(InvalidArgument, match="cannot change"):
         await feed.registry.put("feed", node(**change))
+
+
+@pytest.mark.parametrize("length", [1, 16, 64])
+async def test_no_state_is_too_large_for_the_store(runtime: Runtime, length: int) -> None:
+    await runtime.registry.put(
+        "feed", node(features={"dimension": 1_000_000}, broadcasts={"length": length})
+    )
+    recommender = await found(runtime)
+    size = stretch_of(recommender)
+    bytes_each = 8 * (2 * length + 3)
+    assert size * bytes_each < MOST_BLOB // 2
+    assert size % SLICE == 0
