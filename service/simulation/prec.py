@@ -244,43 +244,50 @@ def _table(title: str, found: Sequence[tuple[str, Found]]) -> TableOf:
     return TableOf(f"{title} (* in the runs played; otherwise in every run)", columns, rows)
 
 
+_LETTERS = {"n": "voters", "P": "peers", "R": "radius", "D": "diversity"}
+
+
 def _figures(found: Sequence[Found]) -> list[Figure]:
-    """Draw loss and epsilon over whichever numbers were varied."""
-    curves = [one for one in found if one.case.voters == max(one.case.voters for one in found)]
-    losses = [
-        Line(
-            one.case.reading,
-            list(range(1, one.case.voting.rounds + 1)),
-            list(one.curve),
-        )
-        for one in curves[:2]
+    """Draw loss and epsilon over whichever numbers were varied, each with its bound."""
+    panels = [
+        panel
+        for letter, what in (("n", "loss"), ("R", "loss"), ("P", "epsilon"), ("D", "epsilon"))
+        if (panel := _over(found, letter, what)) is not None
     ]
-    largest = curves[0].case
+    most = max(one.case.voters for one in found)
+    curves = [one for one in found if one.case.voters == most][:2]
+    lines = [
+        Line(one.case.reading, list(range(1, len(one.curve) + 1)), list(one.curve))
+        for one in curves
+    ]
     return [
-        Figure(
-            "loss-and-epsilon",
-            "p-REC: measured, and its bounds",
-            [
-                _against("loss", found, lambda one: one.lost, lambda one: one.case.loss_bound),
-                _against(
-                    "epsilon", found, lambda one: one.told, lambda one: one.case.epsilon_bound
-                ),
-            ],
-        ),
+        Figure("loss-and-epsilon", "p-REC: what was measured, and its bounds", panels),
         Figure(
             "learning",
-            f"p-REC: {largest.voters:,} voters, {largest.peers:,} of them peers",
-            [Panel("objects disliked so far", "rounds", "objects", losses)],
+            f"p-REC: {most:,} voters, {curves[0].case.peers:,} of them peers",
+            [Panel("objects disliked so far", "rounds", "objects", lines)],
         ),
     ]
 
 
-def _against(what: str, found: Sequence[Found], measured: Any, bound: Any) -> Panel:
-    """Draw what was measured over its bound, with the line that it must not pass."""
+def _over(found: Sequence[Found], letter: str, what: str) -> Panel | None:
+    """Draw the most cases that differ in this number alone."""
+    groups: dict[tuple[Any, ...], list[Found]] = {}
+    for one in found:
+        row = one.row()
+        groups.setdefault(tuple(row[other] for other in "nmTDRP" if other != letter), []).append(
+            one
+        )
+    largest = max(groups.values(), key=lambda many: len(many))
+    group = sorted(largest, key=lambda one: float(one.row()[letter]))
+    if len(group) < 2 * len(READINGS):
+        return None
     lines = []
     for reading in READINGS:
-        points = sorted((bound(one), measured(one)) for one in found if one.case.reading == reading)
-        lines.append(Line(reading, [x for x, _ in points], [y for _, y in points]))
-    ends = [line.x[0] for line in lines] + [line.x[-1] for line in lines]
-    lines.append(Line("the bound", [min(ends), max(ends)], [min(ends), max(ends)]))
-    return Panel(what, f"bound on {what}", f"measured {what}", lines, log_x=True)
+        rows = [one.row() for one in group if one.case.reading == reading]
+        places = [row[letter] for row in rows]
+        key = "loss_mean" if what == "loss" else "epsilon_exact"
+        lines.append(Line(reading, places, [row[key] for row in rows]))
+        lines.append(Line(f"{reading}, its bound", places, [row[f"{what}_bound"] for row in rows]))
+    name = _LETTERS[letter]
+    return Panel(f"{what} over {name}", name, what, lines, log_x=letter in "nP")
