@@ -7,7 +7,7 @@ depend on epsilon, and every Gram matrix that it decides by has an integer trace
 
 How much is played: Figure 2a and Table 3 for 100,000 rounds and 5 seeds (1 or 2 for variants),
 users in blocks and mixed; the served learner with and without sharing for 200,000 rounds, to see
-from where sharing pays; the parameter studies 5,000 rounds and 1 seed a point; MovieLens and
+from where sharing pays; the parameter studies 20,000 rounds and 1 seed a point; MovieLens and
 Last.fm 10,000 rounds and 2 seeds. More of everything: `--rounds`, `--seeds`.
 """
 
@@ -125,7 +125,7 @@ def planned(options: Options) -> list[Part]:
         Part("blocks, long", synthetic, long, 2 * rounds, seeds),
         Part("mixed, long", mixed, long, 2 * rounds, seeds),
     ]
-    short, few = max(100, rounds // (4 if options.quick else 20)), min(2, seeds)
+    short, few = max(100, rounds // 5), min(2, seeds)
     parts.append(Part("mixed, more", mixed, (PUBLISHED,), rounds, few))
     parts.append(Part("blocks, more", synthetic, OTHERS, rounds, 1))
     for name, (parameter, values) in STUDIES.items():
@@ -146,7 +146,7 @@ def planned(options: Options) -> list[Part]:
         for name, table in (("movielens", films), ("last.fm", artists)):
             table(options.data)  # so that a folder without the files is told at once
             world = partial(_from_table, table, options.data)
-            parts.append(Part(name, world, players, 2 * short, few))
+            parts.append(Part(name, world, players, max(100, short // 2), few))
     return parts
 
 
