@@ -77,7 +77,12 @@ def told(
         ],
         figures=[
             *(
-                _regrets(f"figure-2a-{name}", f"Figure 2a, {_ARRANGED[name]}", many, rounds[name])
+                _regrets(
+                    f"figure-2a-{name}",
+                    f"Figure 2a, {_ARRANGED[name]}",
+                    [one for one in many if len(one.runs) > 1 or len(many[0].runs) == 1],
+                    rounds[name],
+                )
                 for name, many in both.items()
             ),
             *(
@@ -85,7 +90,7 @@ def told(
                 for name in data
             ),
             *_study_figures(found, studies),
-            _talks(both["blocks"]),
+            _talks(both["blocks"], rounds["blocks"]),
             _pays(found),
         ],
         notes=_notes(found, both, rounds),
@@ -189,12 +194,14 @@ def _study_figures(
     return figures
 
 
-def _talks(outcomes: Sequence[Outcome]) -> Figure:
+def _talks(outcomes: Sequence[Outcome], rounds: int) -> Figure:
     lines = []
     for one in outcomes:
-        talks = np.array([run.communications for run in one.runs]).mean(axis=0)
+        at = one.runs[0].rounds <= rounds
+        talks = np.array([run.communications[at] for run in one.runs]).mean(axis=0)
         if talks[-1] > 0:
-            lines.append(Line(one.contender.label, one.runs[0].rounds.tolist(), talks.tolist()))
+            lines.append(Line(one.contender.label, one.runs[0].rounds[at].tolist(), talks.tolist()))
+    lines.sort(key=lambda line: line.y[-1])  # the same colours in both panels
     few = [line for line in lines if line.y[-1] < max(each.y[-1] for each in lines) / 100]
     panels = [Panel("all", "rounds", "communications", lines)]
     if few:
