@@ -21,12 +21,13 @@ COPY constraints.txt pyproject.toml README.md LICENSE ./
 COPY service/__init__.py service/
 # hadolint ignore=SC2086,DL3013
 RUN /opt/discreet/bin/pip install --quiet ${PIP_ARGUMENTS} -c constraints.txt setuptools \
-    && /opt/discreet/bin/pip install --quiet ${PIP_ARGUMENTS} -c constraints.txt --no-build-isolation .
+    && /opt/discreet/bin/pip install --quiet ${PIP_ARGUMENTS} -c constraints.txt --no-build-isolation '.[collaborative]'
 COPY service service
 # hadolint ignore=SC2086,DL3013
 RUN /opt/discreet/bin/pip install --quiet ${PIP_ARGUMENTS} --no-deps --force-reinstall --no-build-isolation . \
     && /opt/discreet/bin/pip uninstall --quiet --yes setuptools pip \
     && rm -rf /opt/discreet/lib/python3*/site-packages/scipy/*/tests \
+           /opt/discreet/lib/python3*/site-packages/implicit/gpu/_cuda*.so \
     && strip --strip-unneeded /opt/discreet/lib/python3*/site-packages/opendp/lib/*.so \
     && /opt/discreet/bin/python -m compileall -q /opt/discreet/lib \
     && /opt/discreet/bin/discreet --version

@@ -126,7 +126,8 @@ def make_base(shop: Workshop) -> None:
 def make_wheels(shop: Workshop) -> Path:
     """Fill a folder with what the service needs, in its pinned versions."""
     wheels = shop.folder / "wheels"
-    needs = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needs = project["dependencies"] + project["optional-dependencies"]["collaborative"]
     shop.run(
         sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check",
         "--wheel-dir", wheels, "-c", ROOT / "constraints.txt", "setuptools", *BESIDES, *needs,
