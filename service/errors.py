@@ -18,8 +18,7 @@ DiscreetError
 ├── TokenExpired             a recommendation id past its time (410)
 ├── RewardConflict           feedback that contradicts feedback already counted (409)
 ├── EventReused              an event id that already names another request (409)
-├── VendorUnavailable        another vendor was slow, dead, lying or unwilling; never shown
-├── PeerUnavailable          another instance was slow, dead, closed or unwilling; never shown
+├── PeerUnavailable          another instance was slow, dead, lying or unwilling; never shown
 ├── NotAuthenticated         no key, or an unknown one (401)
 └── NotAllowed               the key lacks the scope (403)
 
@@ -111,21 +110,10 @@ class EventReused(DiscreetError):
     """The event id already names a different request."""
 
 
-class VendorUnavailable(DiscreetError):
-    """Another vendor gave no answer that can be used; ours comes from the own catalogue.
+class PeerUnavailable(DiscreetError):
+    """Another instance gave no answer that can be used; we go on without it, or try again later.
 
     `reason` is one word for metrics: closed, busy, dead, slow, refused, malformed, implausible.
-    """
-
-    def __init__(self, message: str, reason: str = "dead") -> None:
-        super().__init__(message)
-        self.reason = reason
-
-
-class PeerUnavailable(DiscreetError):
-    """Another instance gave no answer that can be used; what waits for it is tried again later.
-
-    `reason` is one word for metrics: closed, busy, dead, slow, refused, malformed.
     """
 
     def __init__(self, message: str, reason: str = "dead") -> None:

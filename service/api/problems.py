@@ -54,7 +54,6 @@ KINDS: Mapping[type[errors.DiscreetError], Kind] = {
     errors.TokenExpired: Kind("expired-recommendation", 410, "That recommendation has expired"),
     errors.RewardConflict: Kind("reward-conflict", 409, "Another reward was counted already"),
     errors.EventReused: Kind("event-reused", 409, "That event id names another request"),
-    errors.VendorUnavailable: INTERNAL,
     errors.PeerUnavailable: INTERNAL,
     errors.NotAuthenticated: Kind("not-authenticated", 401, "An API key is needed"),
     errors.NotAllowed: Kind("not-allowed", 403, "The API key lacks a scope"),

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from service.algorithms.forwarding import Forwarded, RunningSum
-from service.errors import VendorUnavailable
+from service.errors import PeerUnavailable
 
 MOST_BYTES = 16_384
 """Of a whole answer. An honest one has a few hundred."""
@@ -16,7 +16,7 @@ _LAST_MOMENT = 2**32
 
 
 def read_forwarded(body: bytes) -> Forwarded:
-    """Return a vendor's answer, or raise `VendorUnavailable` for one that cannot be believed."""
+    """Return a vendor's answer, or raise `PeerUnavailable` for one that cannot be believed."""
     fields = _object(body)
     if set(fields) != {"handle", "expires_at", "sums"}:
         raise _malformed()
@@ -71,5 +71,5 @@ def _real(value: Any, *, least: float, most: float) -> float:
     return float(value)
 
 
-def _malformed() -> VendorUnavailable:
-    return VendorUnavailable("an answer that cannot be read", reason="malformed")
+def _malformed() -> PeerUnavailable:
+    return PeerUnavailable("an answer that cannot be read", reason="malformed")

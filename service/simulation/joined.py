@@ -11,7 +11,7 @@ from service.decisions.partition.document import AdaptivePartitionDocument, Vend
 from service.decisions.partition.forwards import answer_forward, hear_feedback, open_handle
 from service.decisions.partition.vendors import Forward, Forwarded
 from service.decisions.runtime import Runtime
-from service.errors import VendorUnavailable
+from service.errors import PeerUnavailable
 from service.simulation.environments import Floats
 from service.simulation.players import Clock, Respond, Seat
 
@@ -54,7 +54,7 @@ class InProcessVendors:
 
     def _runtime(self, vendor: str) -> Runtime:
         if vendor not in self._runtimes:
-            raise VendorUnavailable("that vendor was not joined")
+            raise PeerUnavailable("that vendor was not joined")
         return self._runtimes[vendor]
 
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from service.algorithms.forwarding import Forward
-from service.errors import VendorUnavailable
+from service.errors import PeerUnavailable
 from service.peers.circuit import FAILURES
 from service.peers.vendors import MOST_AT_ONCE, HttpVendors
 from service.peers.wire import MOST_BYTES
@@ -103,7 +103,7 @@ async def asking(
 
 
 async def reason(vendors: HttpVendors) -> str:
-    with pytest.raises(VendorUnavailable) as caught:
+    with pytest.raises(PeerUnavailable) as caught:
         await vendors.forward(vendor="b", forward=FORWARD)
     return caught.value.reason
 
@@ -266,7 +266,7 @@ async def test_a_vendor_without_a_key_or_an_address_is_not_asked() -> None:
     async with listening(saying(http(200, GOOD))) as server, asking(server.url) as vendors:
         assert not vendors.reachable("c")
         for name in ("c", "d"):
-            with pytest.raises(VendorUnavailable) as caught:
+            with pytest.raises(PeerUnavailable) as caught:
                 await vendors.forward(vendor=name, forward=FORWARD)
             assert caught.value.reason == "closed"
         assert server.connections == 0
@@ -281,5 +281,5 @@ async def test_feedback_that_will_never_be_taken_is_done_with(status: int) -> No
 @pytest.mark.parametrize("status", [401, 403, 429, 500, 503, 302])
 async def test_feedback_that_may_be_taken_later_is_tried_later(status: int) -> None:
     async with listening(saying(http(status, b"{}"))) as server, asking(server.url) as vendors:
-        with pytest.raises(VendorUnavailable):
+        with pytest.raises(PeerUnavailable):
             await vendors.feedback(vendor="b", recommender="films", handle="h", reward=1.0)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.algorithms.forwarding import Forwarded, RunningSum
-from service.errors import VendorUnavailable
+from service.errors import PeerUnavailable
 from service.peers.wire import LONGEST_HANDLE, read_forwarded
 
 SUMS = {"releases": 3, "count": 3, "total": -1.5, "deviation": 2.0}
@@ -63,14 +63,14 @@ LIES: list[Any] = [
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: str(lie)[:60])
 def test_anything_else_is_not_believed(lie: Any) -> None:
     body = lie if isinstance(lie, bytes) else json.dumps(lie).encode()
-    with pytest.raises(VendorUnavailable) as caught:
+    with pytest.raises(PeerUnavailable) as caught:
         read_forwarded(body)
     assert caught.value.reason == "malformed"
 
 
 @given(st.binary(max_size=300))
 def test_bytes_at_random_are_refused_and_nothing_worse(body: bytes) -> None:
-    with pytest.raises(VendorUnavailable):
+    with pytest.raises(PeerUnavailable):
         read_forwarded(body)
 
 
@@ -86,7 +86,7 @@ def test_odd_values_in_the_right_places_are_refused_or_read(a: Any, b: Any, c: A
     for body in ({**GOOD, "handle": a}, {**GOOD, "expires_at": b}, {**GOOD, "sums": c}):
         try:
             answer = read_forwarded(json.dumps(body).encode())
-        except VendorUnavailable:
+        except PeerUnavailable:
             continue
         assert isinstance(answer.handle, str)
         assert isinstance(answer.expires_at, int)

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from service.decisions.observer import Observer
 from service.decisions.partition.vendors import VendorGateway
 from service.decisions.tokens import Sealer
-from service.errors import DiscreetError, StoreUnavailable, VendorUnavailable
+from service.errors import DiscreetError, PeerUnavailable, StoreUnavailable
 from service.state.stores import Store
 
 log = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class Relay:
                     handle=letter.handle,
                     reward=letter.reward,
                 )
-            except VendorUnavailable:
+            except PeerUnavailable:
                 return
         await self._store.discard_letter(queue=QUEUE, letter=name)
 

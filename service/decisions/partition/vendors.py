@@ -41,7 +41,7 @@ from service.algorithms.cell import REWARD_STEPS, count_field, sum_field
 from service.algorithms.contract import Address, Decision, Request, Vector
 from service.algorithms.forwarding import Forward, Forwarded, RunningSum, centre_of
 from service.decisions.partition.notes import BOOKS_BYTES
-from service.errors import VendorUnavailable
+from service.errors import PeerUnavailable
 from service.state.stores import Claim
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ __all__ = [
     "Forward",
     "Forwarded",
     "NoVendors",
+    "PeerUnavailable",
     "RunningSum",
     "VendorGateway",
-    "VendorUnavailable",
 ]
 
 TRAINING = 16
@@ -81,11 +81,11 @@ class VendorGateway(Protocol):
         ...
 
     async def forward(self, *, vendor: str, forward: Forward) -> Forwarded:
-        """Ask a vendor for an item; raise `VendorUnavailable` if none can be had in time."""
+        """Ask a vendor for an item; raise `PeerUnavailable` if none can be had in time."""
         ...
 
     async def feedback(self, *, vendor: str, recommender: str, handle: str, reward: float) -> None:
-        """Tell a vendor how its item was received; raise `VendorUnavailable` to try again later."""
+        """Tell a vendor how its item was received; raise `PeerUnavailable` to try again later."""
         ...
 
     def distrust(self, *, vendor: str) -> None:
@@ -100,10 +100,10 @@ class NoVendors:
         return False
 
     async def forward(self, *, vendor: str, forward: Forward) -> Forwarded:
-        raise VendorUnavailable("no vendors are joined to this process")
+        raise PeerUnavailable("no vendors are joined to this process")
 
     async def feedback(self, *, vendor: str, recommender: str, handle: str, reward: float) -> None:
-        raise VendorUnavailable("no vendors are joined to this process")
+        raise PeerUnavailable("no vendors are joined to this process")
 
     def distrust(self, *, vendor: str) -> None: ...
 
@@ -157,11 +157,11 @@ async def ask_vendor(
     try:
         answer = await runtime.vendors.forward(vendor=vendor, forward=forward)
         if answer.expires_at <= runtime.clock():
-            raise VendorUnavailable("a handle that has expired already", reason="implausible")
+            raise PeerUnavailable("a handle that has expired already", reason="implausible")
         if answer.sums is not None and not _plausible(answer.sums, seen=seen):
             runtime.vendors.distrust(vendor=vendor)
-            raise VendorUnavailable("a sum that cannot be true", reason="implausible")
-    except VendorUnavailable as failure:
+            raise PeerUnavailable("a sum that cannot be true", reason="implausible")
+    except PeerUnavailable as failure:
         runtime.observer.forward(
             recommender=recommender.name, vendor=vendor, outcome=failure.reason
         )

@@ -8,7 +8,7 @@ from service.decisions.partition.document import AdaptivePartitionDocument
 from service.decisions.partition.forwards import answer_forward, hear_feedback
 from service.decisions.recommend import Ask, Recommendation, recommend
 from service.decisions.runtime import Runtime
-from service.errors import DiscreetError, VendorUnavailable
+from service.errors import DiscreetError, PeerUnavailable
 from service.privacy.noise import NoiseSource, SystemNoise
 from service.state.memory import MemoryStore
 from tests.decisions.conftest import Clock, document
@@ -36,7 +36,7 @@ class Wire:
     async def forward(self, *, vendor: str, forward: Forward) -> Forwarded:
         self.forwards.append(forward)
         if self.cut:
-            raise VendorUnavailable("cut", reason="slow")
+            raise PeerUnavailable("cut", reason="slow")
         answer = self.lie or await answer_forward(
             self.others[vendor], requester=self.name, forward=forward
         )
@@ -45,7 +45,7 @@ class Wire:
 
     async def feedback(self, *, vendor: str, recommender: str, handle: str, reward: float) -> None:
         if self.cut:
-            raise VendorUnavailable("cut", reason="slow")
+            raise PeerUnavailable("cut", reason="slow")
         try:
             await hear_feedback(
                 self.others[vendor],
