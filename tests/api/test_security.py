@@ -46,6 +46,16 @@ CALLS = [
     ("POST", "/handles/open", "serve"),
     ("POST", "/peers/recommenders/films/forwards", "peer"),
     ("POST", "/peers/recommenders/films/feedback", "peer"),
+    ("GET", "/recommenders/films/catalogue", "serve"),
+    ("POST", "/recommenders/films/profiles", "serve"),
+    ("GET", "/recommenders/films/rounds", "admin"),
+    ("POST", "/recommenders/films/rounds", "admin"),
+    ("GET", "/recommenders/films/rounds/first", "admin"),
+    ("PATCH", "/recommenders/films/rounds/first", "admin"),
+    ("POST", "/recommenders/films/votes", "serve"),
+    ("POST", "/peers/recommenders/films/letters", "peer"),
+    ("POST", "/peers/recommenders/films/views", "peer"),
+    ("POST", "/peers/recommenders/films/models", "peer"),
     ("GET", "/metrics", "metrics"),
 ]
 

@@ -30,7 +30,6 @@ from service.privacy.events import GaussianRelease, LaplaceRelease, Released
 from service.privacy.noise import Integers, NoiseSource
 from service.privacy.numeric import GRANULARITY
 
-
 _MOST_EPOCHS = 2**31
 """At one step a second an epoch of one step, this is a lifetime."""
 
