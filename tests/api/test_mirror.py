@@ -69,16 +69,16 @@ async def test_candidates_are_ranked_and_feedback_is_counted(node: Caller) -> No
     [
         (features((5, 1.0), (3, 1.0)), "candidates", "ascend"),
         (features((5, 1.0), (5, 1.0)), "candidates", "ascend"),
-        (features((10_000, 1.0)), "candidates[1].features.indices", "from 0 to 9999"),
+        (features((10_000, 1.0)), "candidates.1.features.indices", "from 0 to 9999"),
         (features((-1, 1.0)), "candidates", "from 0 to"),
         (features((1.5, 1.0)), "candidates", "whole number"),
         (features((2**70, 1.0)), "candidates", ""),
-        (features((1, 2e6)), "candidates[1].features.values", "finite"),
+        (features((1, 2e6)), "candidates.1.features.values", "finite"),
         (features((1, "1")), "candidates", "number"),
         ({"indices": [1, 2], "values": [1.0]}, "candidates", "equally many"),
-        (features(*((n, 1.0) for n in range(5))), "candidates[1].features.indices", "at most 4"),
+        (features(*((n, 1.0) for n in range(5))), "candidates.1.features.indices", "at most 4"),
         (features(*((n, 1.0) for n in range(1_001))), "candidates", ""),
-        ([1.0, 2.0], "candidates[1].features", "indices and values"),
+        ([1.0, 2.0], "candidates.1.features", "indices and values"),
     ],
 )
 async def test_bad_features_are_named_and_leave_nothing_behind(

@@ -174,12 +174,12 @@ class MirrorRecommender(Recommender):
     def _inline(self, ask: Ask, client: SparseRows, inline: Sequence[Candidate]) -> Question:
         read = read_rows(
             [
-                _pair(one.features, f"candidates[{place}].features")
+                _pair(one.features, f"candidates.{place}.features")
                 for place, one in enumerate(inline)
             ],
             dimension=self._item_features,
             most=self._most,
-            name=lambda row: f"candidates[{row}].features",
+            name=lambda row: f"candidates.{row}.features",
         )
         rows = self._laid_out(read)
         ids = tuple(one.id for one in inline)

@@ -32,18 +32,18 @@ async def test_without_a_model_the_order_is_random_and_free(feed: Runtime) -> No
 @pytest.mark.parametrize(
     ("changes", "argument", "reason"),
     [
-        ({"candidates": [candidate("x", (10_000, 1.0))]}, "candidates[0].features.indices", "9999"),
-        ({"candidates": [candidate("x", (5, 1.0), (5, 1.0))]}, "candidates[0].features", "repeat"),
-        ({"candidates": [candidate("x", (5, 1.0), (3, 1.0))]}, "candidates[0].features", "ascend"),
-        ({"candidates": [candidate("x", (5, math.nan))]}, "candidates[0].features", "finite"),
+        ({"candidates": [candidate("x", (10_000, 1.0))]}, "candidates.0.features.indices", "9999"),
+        ({"candidates": [candidate("x", (5, 1.0), (5, 1.0))]}, "candidates.0.features", "repeat"),
+        ({"candidates": [candidate("x", (5, 1.0), (3, 1.0))]}, "candidates.0.features", "ascend"),
+        ({"candidates": [candidate("x", (5, math.nan))]}, "candidates.0.features", "finite"),
         (
             {"candidates": [candidate("x", *((n, 1.0) for n in range(101)))]},
-            "candidates[0].features",
+            "candidates.0.features",
             "at most 100",
         ),
         ({"candidates": [*PAIR, PAIR[0]]}, "candidates", "distinct"),
         ({"candidates": ["tea", PAIR[0]]}, "candidates", "all have features"),
-        ({"candidates": [Candidate("x", (1.0, 2.0))]}, "candidates[0].features", "indices"),
+        ({"candidates": [Candidate("x", (1.0, 2.0))]}, "candidates.0.features", "indices"),
         ({"features": Sparse([1], [1.0])}, "features", "no features of clients"),
         ({"context": [0.5]}, "context", "not used"),
         (
