@@ -193,9 +193,9 @@ def counts(letters: list[list[Any]]) -> int:
 def all_delivered(hub: Server, shops: dict[str, Server]) -> dict[str, Books]:
     """Return everybody's books once the global server has every letter that was ever numbered.
 
-    What was learned last may still become letters after the traffic has ended, and the books of four
-    servers cannot be read at one moment; so they are read until they agree. A letter that was lost,
-    or counted twice, would keep them from it for ever.
+    What was learned last may still become letters after the traffic has ended, and the books of
+    four servers cannot be read at one moment; so they are read until they agree. A letter that was
+    lost, or counted twice, would keep them from it for ever.
     """
     own: dict[str, Books] = {}
 
