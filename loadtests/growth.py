@@ -72,8 +72,9 @@ def by_cells(target: Target, *, seconds: float, rounds: int, say: Say) -> dict[s
         target.put(name, document(partition=partition))
         known = taught = 0
         while known < cells and taught < 3 * cells:
-            lot = min(20_000, max(1, cells - known))
-            teach(target, recommend_bodies(lot, start=taught, name=name))
+            lot = min(20_000, max(100, cells - known))
+            # Little at a time: whatever is asked before its feedback is heard falls into one cell.
+            teach(target, recommend_bodies(lot, start=taught, name=name), together=50)
             taught += lot
             known = _cells_of(target, name)
             say(f"{name}: {known:,} cells after {taught:,} pieces of feedback")
@@ -122,10 +123,10 @@ def by_candidates(target: Target, *, seconds: float, rounds: int) -> dict[str, f
     return cost(target, bodies, seconds=seconds, rounds=rounds)
 
 
-def teach(target: Target, bodies: Sequence[str]) -> None:
+def teach(target: Target, bodies: Sequence[str], *, together: int = 1_000) -> None:
     """Ask, and answer each with a reward, in batches."""
-    for start in range(0, len(bodies), 1_000):
-        asked = _batch(target, "recommend", "requests", bodies[start : start + 1_000])
+    for start in range(0, len(bodies), together):
+        asked = _batch(target, "recommend", "requests", bodies[start : start + together])
         told = [
             f'{{"recommendation_id":"{one["recommendation_id"]}","reward":{number % 2}}}'
             for number, one in enumerate(asked)
