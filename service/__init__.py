@@ -4,13 +4,15 @@ The tree is the first page of the documentation. Reading order:
 
     errors        what can go wrong, drawn as one tree
     privacy/      events, noise, mechanisms, continual sums, accountants, calibration, audit; pure
-    algorithms/   one family one file, each reads like its paper; pure
+    algorithms/   five families, each reads like its paper, published and as served; pure
     state/        where sums and ledgers live: protocols, memory, Redis, the embedded Valkey
-    decisions/    what happens to one request: recommend, feedback, registry, tokens
+    decisions/    what happens to one request: recommend, feedback, registry, tokens; a package for
+                  each family (partition, clusters, mirror, voters, collaborative) behind `family`
     peers/        what one instance says to another over HTTP
     api/          HTTP in, HTTP out
+    hub/          the client on a person's own device, with its page: it needs no server's trust
     simulation/   environments and the drivers that measure regret
-    settings, configuration, metrics, watching, logs, validation
+    settings, configuration, metrics/, watching, logs, validation
                   what a server is told, and what it tells
     serving, protocol, preparation
                   several workers behind one socket, and what is done before they start
