@@ -9,14 +9,15 @@ The tree is the first page of the documentation. Reading order:
     decisions/    what happens to one request: recommend, feedback, registry, tokens; a package for
                   each family (partition, clusters, mirror, voters, collaborative) behind `family`
     peers/        what one instance says to another over HTTP
+    settings, configuration, metrics/, watching, logs, validation, demo/
+                  what a server is told, and what it tells
     api/          HTTP in, HTTP out
     hub/          the client on a person's own device, with its page: it needs no server's trust
     simulation/   environments and the drivers that measure regret
-    settings, configuration, metrics/, watching, logs, validation
-                  what a server is told, and what it tells
+    app           which parts there are, and how they begin and end
     serving, protocol, preparation
                   several workers behind one socket, and what is done before they start
-    app, cli      the two files that know everything; commands/ has one module a subcommand
+    cli           what people type; commands/ has one module a subcommand
 
 Dependencies point one way, from the bottom of that list to its top; import-linter holds it.
 """

@@ -114,7 +114,7 @@ def test_a_folder_that_cannot_be_made_is_told_before_anything_is_played(
     assert "--out" in capsys.readouterr().err
 
 
-def test_every_listed_paper_can_be_reproduced() -> None:
+def test_every_listed_paper_has_a_program() -> None:
     for name in papers.PAPERS:
         assert callable(papers.reproduction_of(name))
 

@@ -33,11 +33,18 @@ Guarantee card
 - Cost of a run, however many rounds it has: `Terms.event`, (epsilon, delta) or rho and delta,
   charged once, before the first answer.
 - Assumptions: noise from the operating system; the caller gives each answer once, and hears the
-  client's word on it (or takes his silence for dislike) before the next; at most `voters` voters
-  are let in. Not covered: what the *client* likes; who reads the store; how long an answer takes.
+  client's word on it (or takes his silence for dislike) before the next; fewer than `voters` voters
+  come: once the roster is full, one voter's place is another's refusal, and a request that holds a
+  refused vote is refused whole. Not covered: that; what the *client* likes; who reads the store;
+  how long an answer takes.
 
 Proof. Fix two neighbouring inputs, U with the voter and U' without, and one sequence of answers b
 with the client's words on them. Everybody else's credits depend on b alone, so they are the same.
+
+Erasure. A voter who is erased is silent in all rounds from then on, closed ones too, and never
+votes again. If it is ours, the inputs are equal from there on. If it is another, it is the same in
+both; C is then the credit of those who were not erased, which an erasure can only make smaller, so
+that (2) and (3) stand.
 
 (1) One draw. Let a be the number of voters in U who count and vote in this round, ours among them
 (otherwise nothing differs). Its loss is at most K lambda ln(1 + 1/(a-1)) (`truncated`). The loss is

@@ -64,11 +64,12 @@ class Hub:
         """
         server = upstream.required(self.server)
         catalogue = catalogues.parse(server.catalogue())
-        rematched = self.use_catalogue(catalogue, source=server.url)
+        # Both questions before the history is looked at: how long that takes is nobody's business.
         try:
             places = popularity.ranks(server.popular(catalogue.asked), catalogue)
         except ServerTrouble:
             places = {}  # counts are then read as the paper does; nothing depends on it but that
+        rematched = self.use_catalogue(catalogue, source=server.url)
         with self.database.transaction() as work:
             popularity.keep(work, places, catalogue)
         return rematched
@@ -157,6 +158,8 @@ class Hub:
             client = identity.client(work)
         if drawn is None or drawn.number != number:
             raise Refused("Only the last drawing can be sent. Look at it first.")
+        with self.database.transaction() as work:
+            identity.note_told(work)
         server.send_profile(client, drawn.items)
         with self.database.transaction() as work:
             releases.mark_sent(work, drawn, client=client, now=self.now())
@@ -165,15 +168,15 @@ class Hub:
         """Take another id, after emptying the profile under the old one if there is any."""
         with self.database.transaction() as work:
             old = identity.client(work)
-            sent = work.execute(
-                "SELECT count(*) FROM releases WHERE sent_as = ? AND items != '[]'", (old,)
-            ).fetchone()[0]
+            known = identity.may_be_known(work)
         trouble = ""
-        if sent and self.server is not None:
+        if known and self.server is not None:
             try:
                 self.server.send_profile(old, ())
             except ServerTrouble as error:
                 trouble = str(error)
+        elif known:
+            trouble = "There is no server to tell: what was sent under the old id is still there."
         with self.database.transaction() as work:
             return Replaced(identity.replace(work), not trouble, trouble)
 

@@ -16,6 +16,16 @@ def client(work: sqlite3.Connection) -> str:
     return str(kept) if kept else replace(work)
 
 
+def may_be_known(work: sqlite3.Connection) -> bool:
+    """Tell whether the server may have something under the id that is used now."""
+    return bool(fact(work, "told") == client(work))
+
+
+def note_told(work: sqlite3.Connection) -> None:
+    """Remember, before anything is sent, that it will be: an answer that is lost hides nothing."""
+    keep_fact(work, "told", client(work))
+
+
 def replace(work: sqlite3.Connection) -> str:
     """Make up another id."""
     made = f"hub-{secrets.token_hex(16)}"

@@ -120,7 +120,11 @@ class Upstream:
         try:
             with (
                 httpx.Client(
-                    timeout=seconds, follow_redirects=False, verify=_authorities()
+                    timeout=seconds,
+                    follow_redirects=False,
+                    verify=_authorities(),
+                    # Plain HTTP stays on this device: no proxy of the environment may carry it off.
+                    trust_env=self.url.startswith("https://"),
                 ) as session,
                 session.stream(
                     method, self.url.rstrip("/") + path, json=body, headers=headers

@@ -38,9 +38,9 @@ class Series:
             "epsilon_spent_total",
             "Privacy loss charged to clients, epsilon; Gaussian releases have rho only.",
         )
-        self.rho = counter("rho_spent_total", "Privacy loss charged to clients, zCDP rho.")
+        self.rho = counter("rho_spent_total", "Privacy loss charged, zCDP rho.")
         self.exhausted = counter(
-            "budgets_exhausted_total", "Debits refused because a client's budget is spent."
+            "budgets_exhausted_total", "Debits refused because a budget is spent."
         )
         self.regret = counter(
             "estimated_regret_total",

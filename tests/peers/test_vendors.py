@@ -276,6 +276,7 @@ async def test_a_vendor_without_a_key_or_an_address_is_not_asked() -> None:
 async def test_feedback_that_will_never_be_taken_is_done_with(status: int) -> None:
     async with listening(saying(http(status, b"{}"))) as server, asking(server.url) as vendors:
         await vendors.feedback(vendor="b", recommender="films", handle="h", reward=1.0)
+        assert server.connections == 1
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 500, 503, 302])

@@ -112,12 +112,18 @@ class FederatedClustersDocument(RecommenderDocument):
     )
 
     def fixed(self) -> Mapping[str, object]:
-        """Sums of another size or around another baseline cannot be carried over."""
+        """Sums of another size or around another baseline cannot be carried over.
+
+        Nor can observations that were given under one promise be sent under another.
+        """
         return {
             **super().fixed(),
             "role": self.role,
             "dimensions": self.dimensions,
             "learning.baseline": self.learning.baseline,
+            "sharing.mode": self.sharing.mode,
+            "sharing.epsilon": self.sharing.epsilon,
+            "sharing.delta": self.sharing.delta,
         }
 
     @model_validator(mode="after")

@@ -89,11 +89,12 @@ class ClusterRecommender(Recommender):
 
     @property
     def report(self) -> PrivacyReport:
-        """What one observation of a client costs, once, against everybody outside this server."""
+        """What one observation of a client costs, once, against everybody outside this server.
+
+        Also while there is no global server: what is observed now is in the first letter to one.
+        """
         if self.exact_letters:
             return UNPROTECTED
-        if self.global_server is None:
-            return PrivacyReport(0.0, Budget(0.0, 0.0), Budget(0.0, 0.0))
         sharing = self.document.sharing
         spent = Budget(epsilon=sharing.epsilon, delta=sharing.delta)
         return PrivacyReport(sharing.epsilon, spent, Budget(0.0, 0.0))

@@ -7,10 +7,13 @@ its fate is unknown, nothing is added.
 A record's gradient lies in several slices of the sums, each with a claim of its own: a retry after
 a crash adds what is missing and nothing twice. Whatever is missing or, after a change of the model
 in between, differs from what was added first, is y x or nothing in each slice; so the record as a
-whole is never longer than the clipped x, which is all that the guarantee needs.
+whole is never longer than the clipped x, which is all that the guarantee needs. That x is the same
+every time is seen to by the first claim, which names the record by a digest of x and y: if the
+catalogue's features of an item have changed since, a retry is a conflict and adds nothing.
 """
 
 import asyncio
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,8 +54,8 @@ def _position(
 
 def record_of(
     recommender: MirrorRecommender, pending: Pending, feedback: Feedback
-) -> tuple[int, Note, dict[int, Increments]]:
-    """Return which item it is about, and what the record adds to each slice."""
+) -> tuple[int, Note, dict[int, Increments], int]:
+    """Return which item it is about, what the record adds to each slice, and a digest of it."""
     note = read_note(pending.note)
     position = _position(recommender, pending, note, feedback.item)
     label = label_of(feedback.reward)
@@ -71,7 +74,9 @@ def record_of(
     for index, amount in zip(rows.indices.tolist(), amounts.tolist(), strict=True):
         if amount:
             slices.setdefault(index // SLICE, []).append((1 + index % SLICE, amount))
-    return position, note, slices
+    content = rows.indices.tobytes() + rows.steps.tobytes() + bytes([label > 0])
+    named = int.from_bytes(blake2b(content, digest_size=8).digest(), "little", signed=True)
+    return position, note, slices, named
 
 
 async def hear(
@@ -82,7 +87,7 @@ async def hear(
     ttl: int,
 ) -> Receipt:
     """Count feedback once, learning from it if it can be paid for."""
-    position, note, slices = record_of(recommender, pending, feedback)
+    position, note, slices, named = record_of(recommender, pending, feedback)
     claim = pending.decision_id + position.to_bytes(2, "little")
     reward = round(feedback.reward * REWARD_STEPS)
     recommender.touched = True
@@ -92,7 +97,7 @@ async def hear(
             address=recommender.address(place),
             increments=increments,
             claim=claim,
-            reward=reward,
+            reward=named if place == HEAD else reward,
             claim_ttl=ttl,
         )
         if learned.claim is not Claim.CONFLICT and learned.arrivals & (learned.arrivals - 1) == 0:

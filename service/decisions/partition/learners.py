@@ -1,4 +1,4 @@
-"""Which algorithm a document asks for: the one place that knows every family."""
+"""How a document becomes a learner of the adaptive partition."""
 
 from typing import Protocol
 

@@ -240,6 +240,6 @@ async def take_back(runtime: "Runtime", recommender: VotersRecommender, *, voter
             *(store.write_page(page=page, writes=[(HEAD + number, silence)]) for page in voted)
         )
         taken += len(voted)
-    if taken:
-        await store.save(key=recommender.erasures, content=b"")
+    # Also when nothing was left to take: an earlier attempt may have died before it said so.
+    await store.save(key=recommender.erasures, content=b"")
     return taken

@@ -106,7 +106,14 @@ class Server:
         return self
 
     async def put(self, **fields: Any) -> None:
+        """Put the recommender; another promise to its observations needs another recommender."""
         document = FederatedClustersDocument.model_validate({"algorithm": "fclub", **fields})
+        held = self.runtime.registry.held()
+        if held:
+            before, after = held[0].stored.document.fixed(), document.fixed()
+            changed = {name for name in before if before[name] != after[name]}
+            if changed and all(name.startswith("sharing.") for name in changed):
+                await self.runtime.registry.remove(NAME)
         await self.runtime.registry.put(NAME, document)
 
     async def found(self) -> ClusterRecommender:

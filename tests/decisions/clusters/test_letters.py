@@ -12,9 +12,10 @@ import pytest
 from service.decisions.clients import erase_client
 from service.decisions.clusters import mail
 from service.decisions.clusters.desk import load_desk
+from service.decisions.clusters.document import FederatedClustersDocument
 from service.decisions.clusters.sent import close_record, open_record, read_sent
 from service.decisions.clusters.users import read_users
-from service.errors import StoreUnavailable
+from service.errors import InvalidArgument, StoreUnavailable
 from service.privacy.charges import Charge, Limit
 from service.state.memory import MemoryStore
 from service.watching import OPERATIONS
@@ -416,21 +417,24 @@ async def test_nothing_is_written_about_a_closed_record(shop: Server, hub: Serve
     assert [steps[0] for _, steps in kept(hub)] == [30, 25]
 
 
-async def test_letters_say_with_what_noise_they_were_written(
-    shop: Server, hub: Server, wire: Wire
+@pytest.mark.parametrize(
+    ("sharing", "field"),
+    [
+        ({"epsilon": 3.0}, "sharing.epsilon"),
+        ({"delta": 1e-3}, "sharing.delta"),
+        ({"mode": "none"}, "sharing.mode"),
+    ],
+)
+async def test_what_was_observed_under_one_promise_is_not_sent_under_another(
+    shop: Server, sharing: dict[str, Any], field: str
 ) -> None:
     await shop.put(**NOISY)
-    wire.dead = True
-    await shop.play("ada", RIGHT, 25, np.random.default_rng(14))
-    await shop.cycle()
-    await shop.put(**LOCAL | {"sharing": {"epsilon": 3.0, "first_letter": 20}})
-    wire.dead = False
-    await shop.play("bob", LEFT, 25, np.random.default_rng(15))
-    for _ in range(3):
-        await shop.cycle()
-    told = [body["epsilon"] for what, body in wire.sent if what == "letters"]
-    assert told == [1.0, 3.0]
-    assert len(kept(hub)) == 2
+    changed = FederatedClustersDocument.model_validate(
+        {"algorithm": "fclub", **LOCAL, "sharing": NOISY["sharing"] | sharing}
+    )
+    with pytest.raises(InvalidArgument) as caught:
+        await shop.runtime.registry.put(NAME, changed)
+    assert caught.value.argument == field
 
 
 async def test_removing_a_recommender_leaves_nothing_of_it(

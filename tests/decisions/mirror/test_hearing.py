@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from service.decisions.asking import Feedback
+from service.decisions.documents import ItemDocument
 from service.decisions.feedback import give_feedback
 from service.decisions.mirror.hearing import HEAD
 from service.decisions.recommend import recommend
@@ -94,3 +95,20 @@ async def test_a_contradiction_adds_nothing_even_where_the_first_word_added_noth
     with pytest.raises(RewardConflict):
         await give_feedback(feed, Feedback(reward=0.0, recommendation_id=token))
     assert not (await sums(feed, recommender)).any()
+
+
+async def test_an_item_that_changed_since_adds_nothing_to_a_record_that_was_paid_for(
+    runtime: Runtime,
+) -> None:
+    item = {"id": "tea", "features": {"indices": [7], "values": [1.0]}}
+    await runtime.registry.put("feed", node(items=[item]))
+    token = (await recommend(runtime, ask(candidates=None))).recommendation_id
+    await give_feedback(runtime, Feedback(reward=1.0, recommendation_id=token))
+    moved = ItemDocument.model_validate(
+        {"id": "tea", "features": {"indices": [9_000], "values": [1.0]}}
+    )
+    await runtime.registry.add_items("feed", [moved])
+    with pytest.raises(RewardConflict):
+        await give_feedback(runtime, Feedback(reward=1.0, recommendation_id=token))
+    learned = await sums(runtime, await found(runtime))
+    assert np.flatnonzero(learned).tolist() == [7]

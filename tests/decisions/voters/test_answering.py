@@ -282,7 +282,9 @@ class TestBudget:
         )
         charge = (await bench.recommender()).charge.nano_epsilon / 1e9
         await bench.full_round("monday")
-        for number in range(int(5 / charge)):
+        runs = int(5 / charge)
+        assert runs >= 1
+        for number in range(runs):
             assert (await bench.ask(f"client {number}")).personalised
         with pytest.raises(BudgetExhausted):
             await bench.ask("one more")
