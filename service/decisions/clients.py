@@ -32,7 +32,7 @@ async def erase_client(runtime: Runtime, *, client: str) -> Erased:
     marked = await asyncio.gather(
         *(runtime.store.forget_markers(principal=principal) for principal in principals)
     )
-    events = [event for markers in marked for event in markers]
+    events = {event for markers in marked for event in markers}
     await asyncio.gather(*(runtime.store.forget_event(event=event) for event in events))
     forgotten = await asyncio.gather(
         *(

@@ -17,6 +17,7 @@ from service.decisions.runtime import Runtime
 from service.decisions.terms import FREE, PrivacyReport
 from service.errors import EventReused
 from service.privacy.accountants import Budget
+from service.privacy.charges import Limit
 
 _ANSWER = b"discreet answer"
 
@@ -30,8 +31,17 @@ async def recommend_once(runtime: Runtime, recommender: Recommender, ask: Ask) -
     if found.fingerprint != fingerprint:
         raise EventReused("event_id already names a different request; use a new one")
     if found.answer is None:
+        # Listed with the client, in the same round trip, whoever pays: erasing the client finds it.
+        listed = store.spend(
+            principal=runtime.principals.client(recommender.name, ask.client),
+            charge=FREE,
+            limit=Limit(),
+            marker=event,
+            marker_ttl=recommender.ttl,
+        )
         family = runtime.families[recommender.algorithm]
         fresh = await family.answer(runtime, recommender, ask, marker=event)
+        await listed
         sealed = runtime.sealer.seal(_encode(fresh), purpose=_ANSWER)
         standing = await store.answer_event(event=event, answer=sealed, ttl=recommender.ttl)
         if standing == sealed:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from service.decisions.asking import Candidate, Feedback, Sparse
+from service.decisions.clients import erase_client
 from service.decisions.feedback import give_feedback
 from service.decisions.recommend import recommend
 from service.decisions.runtime import Runtime
@@ -88,3 +89,11 @@ async def test_excluded_candidates_are_left_out(feed: Runtime) -> None:
     assert answer.items == ("milk",)
     nothing = await recommend(feed, ask(exclude=["tea", "milk"]))
     assert nothing.items == ()
+
+
+async def test_erasing_a_client_erases_answers_that_nobody_paid_for(feed: Runtime) -> None:
+    await recommend(feed, ask(event_id="tuesday"))
+    event = feed.principals.event("tuesday")
+    assert await feed.store.find_event(event=event) is not None
+    assert (await erase_client(feed, client="ada")).events == 1
+    assert await feed.store.find_event(event=event) is None
