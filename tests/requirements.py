@@ -66,7 +66,10 @@ TOOLS = Path(__file__).resolve().parent.parent / ".venv" / "tools"
 def tool(path: str) -> Requirement:
     """Something that tests/deploy/tools/install sets up, as `make test` does."""
     return Requirement(
-        find=lambda: TOOLS / path if (TOOLS / path).exists() else None,
+        # The stamp says that the installation was finished, not only begun.
+        find=lambda: (
+            TOOLS / path if (TOOLS / path.partition("/")[0] / ".installed").exists() else None
+        ),
         remedy="run tests/deploy/tools/install",
     )
 
