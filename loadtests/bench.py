@@ -1,14 +1,28 @@
 """How fast Discreet is, beside two other services in the same run.
 
-    make bench                        a table, in about ten minutes
-    make bench ARGS=--quick           a look, in about two
-    make bench ARGS=--json            one JSON object and nothing else
+    make bench                                  a table, in about 25 minutes
+    make bench ARGS=--quick                     a look, in about six
+    make bench ARGS=--json                      one JSON object and nothing else
+    make bench ARGS="--only batch,memory"       some sections
+    make bench ARGS="--save run.json --chart run.svg"
+    make bench ARGS="--from run.json"           a run that was saved, without measuring
 
 The *floor* is the plainest honest FastAPI service: pydantic models, redis-py, one script call, no
 learning. The *alternative* is what a team would build without us: FastAPI, MABWiser's LinUCB, its
 state in Redis. All of them use one Valkey that syncs every write to disk, are driven by the same
 tool with the same connections and payloads, and take turns, so that a noisy machine is noisy for
-all. Ratios are of requests a second, and the median of the turns counts.
+all. Ratios are of requests a second within a turn, and the median of the turns counts.
+
+Sections, with their minutes (and with --quick):
+  recommend  throughput, latency and CPU of /recommend, with 1 and 2 workers      5    (1)
+  feedback   the same of /feedback                                                8    (1.5)
+  batch      decisions a second in batches of 1,000                               1    (0.3)
+  scaling    how the cost grows with arms, dimensions, cells, clients, candidates 10   (3)
+  memory     bytes in the store                                                   0.5  (0.5)
+  mixed      all families at a constant rate of arrivals                          1    (0.5)
+
+Progress goes to stderr. The exit code is 0 whatever the figures, because a busy machine must not
+fail a build; the table marks the bars that were missed.
 """
 
 import argparse
@@ -16,199 +30,187 @@ import json
 import os
 import platform
 import re
-import statistics
 import sys
 import tempfile
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import growth
-from drive import CONNECTIONS, Sample, batch, feedback_bodies, latency, recommend_bodies, throughput
+import chart
+import redis
+import report
+from batches import batches
+from compare import compare
+from drive import CONNECTIONS
 from footprint import footprint
+from growth import scaling
+from mixed import mixed
 from stage import Target, discreet, gunicorn
 
 from service.state.embedded import EmbeddedStore
 
+SECTIONS = ("recommend", "feedback", "batch", "scaling", "memory", "mixed")
 PATHS = ("recommend", "feedback")
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long and how often."""
+
+    seconds: float
+    rounds: int
+    latency_rounds: int
+    mixed_seconds: int
+
+
+FULL = Pace(seconds=6, rounds=5, latency_rounds=3, mixed_seconds=30)
+QUICK = Pace(seconds=2, rounds=2, latency_rounds=1, mixed_seconds=10)
+MIXED_RATE = 200
+
+Found = dict[str, Any]
 
 
 def say(what: str) -> None:
     print(f"  {what}", file=sys.stderr, flush=True)
 
 
-def machine() -> dict[str, Any]:
+def machine(store: str) -> Found:
     """Say where this was measured; without that, figures mean nothing."""
     information = Path("/proc/cpuinfo")
-    model = (
-        re.search(r"model name\s*:\s*(.+)", information.read_text())
-        if information.exists()
-        else None
-    )
+    text = information.read_text() if information.exists() else ""
+    model = re.search(r"model name\s*:\s*(.+)", text)
+    server = redis.from_url(store)
+    try:
+        told: Any = server.info("server")
+        fsync: Any = server.config_get("appendfsync")
+    finally:
+        server.close()
     return {
         "cpu": model[1] if model else platform.processor(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
-        "connections": CONNECTIONS,
-        "fsync": "always",
+        "valkey": told.get("valkey_version", told["redis_version"]),
+        "fsync": fsync["appendfsync"],
         "load_average_before": round(os.getloadavg()[0], 2),
+        "connections": CONNECTIONS,
+        "date": datetime.now(UTC).date().isoformat(),
     }
 
 
-def turns(
-    targets: list[Target], path: str, *, seconds: float, rounds: int
-) -> dict[str, list[Sample]]:
-    """Let the targets take turns at one path."""
-    samples: dict[str, list[Sample]] = {target.name: [] for target in targets}
-    for turn in range(rounds):
-        for target in targets:
-            # wrk goes through its bodies once and again; feedback counts only the first time.
-            most = int(8_000 * seconds) if target.name != "alternative" else int(1_500 * seconds)
-            bodies = (
-                recommend_bodies(20_000) if path == "recommend" else feedback_bodies(target, most)
-            )
-            samples[target.name].append(throughput(target, f"/{path}", bodies, seconds))
-            found = samples[target.name][-1]
-            say(
-                f"/{path} turn {turn + 1}: {target.name} {found.requests_per_second:,.0f} /s, "
-                f"{found.cpu_microseconds:.0f} us CPU"
-            )
-    return samples
-
-
-def of_path(targets: list[Target], path: str, *, seconds: float, rounds: int) -> dict[str, Any]:
-    """Measure throughput closed, and then latency at half of the floor's throughput, open."""
-    samples = turns(targets, path, seconds=seconds, rounds=rounds)
-    rate = {
-        name: statistics.median(one.requests_per_second for one in found)
-        for name, found in samples.items()
-    }
-    cpu = {
-        name: statistics.median(one.cpu_microseconds for one in found)
-        for name, found in samples.items()
-    }
-    offered = max(50, int(rate["floor"] / 2))
-    waited = {}
-    for target in targets[:2]:
-        bodies = (
-            recommend_bodies(20_000)
-            if path == "recommend"
-            else feedback_bodies(target, int(offered * (seconds + 1)))
-        )
-        waited[target.name] = latency(target, f"/{path}", bodies, rate=offered, seconds=seconds)
-        say(f"/{path} at {offered} /s: {target.name} p99 {waited[target.name].p99_ms:.1f} ms")
-    return {
-        "rps": round(rate["discreet"]),
-        "p50_ms": round(waited["discreet"].p50_ms, 2),
-        "p99_ms": round(waited["discreet"].p99_ms, 2),
-        "cpu_us": round(cpu["discreet"]),
-        "ratio_to_floor": round(rate["discreet"] / rate["floor"], 2),
-        "ratio_to_alternative": round(rate["discreet"] / rate["alternative"], 2),
-        "offered_rps": offered,
-        "floor": {
-            "rps": round(rate["floor"]),
-            "cpu_us": round(cpu["floor"]),
-            "p50_ms": round(waited["floor"].p50_ms, 2),
-            "p99_ms": round(waited["floor"].p99_ms, 2),
-        },
-        "alternative": {"rps": round(rate["alternative"]), "cpu_us": round(cpu["alternative"])},
-    }
-
-
-def measured(*, quick: bool) -> dict[str, Any]:
-    """Measure everything."""
-    seconds, rounds = (3.0, 2) if quick else (6.0, 5)
-    found: dict[str, Any] = {"machine": machine()}
+def measured(
+    sections: Collection[str], *, quick: bool, keep: Callable[[Found], None] = lambda found: None
+) -> Found:
+    """Measure the sections; `keep` is given what there is after each, should a later one fail."""
+    pace = QUICK if quick else FULL
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         store = stack.enter_context(EmbeddedStore(folder))
-        with ExitStack() as servers:
-            targets = [
-                servers.enter_context(discreet(store)),
-                servers.enter_context(gunicorn("floor", store)),
-                servers.enter_context(gunicorn("alternative", store)),
-            ]
-            for path in PATHS:
-                found[path] = of_path(targets, path, seconds=seconds, rounds=rounds)
-            found["batch"] = {"decisions_per_second": round(batch(targets[0], seconds=2 * seconds))}
-            say(f"batch: {found['batch']['decisions_per_second']:,} decisions a second")
-        with ExitStack() as servers:
-            pair = [
-                servers.enter_context(discreet(store, workers=2)),
-                servers.enter_context(gunicorn("floor", store, workers=2)),
-            ]
-            for path in PATHS:
-                samples = turns(pair, path, seconds=seconds, rounds=max(1, rounds // 2))
-                ours, floor = (
-                    statistics.median(one.requests_per_second for one in samples[name])
-                    for name in ("discreet", "floor")
-                )
-                found[path]["two_workers"] = {
-                    "rps": round(ours),
-                    "floor_rps": round(floor),
-                    "ratio_to_floor": round(ours / floor, 2),
-                }
-        with discreet(store) as target:
-            found["scaling"] = scaling(target, quick=quick)
-    with tempfile.TemporaryDirectory() as folder, EmbeddedStore(folder) as store:
-        found["memory"] = footprint(store)
+        found: Found = {"machine": machine(store), "quick": quick}
+
+        def done(section: str, result: Found) -> None:
+            found[section] = result
+            found["bars"] = report.bars(found)
+            keep(found)
+
+        if "memory" in sections:
+            say("bytes in the store, of one that nothing else uses")
+            with tempfile.TemporaryDirectory() as other, EmbeddedStore(other) as unused:
+                done("memory", footprint(unused))
+        for path in PATHS:
+            if path in sections:
+                done(path, of_path(store, path, pace))
+        alone: dict[str, Callable[[Target], Found]] = {
+            "batch": lambda target: batches(
+                target, seconds=pace.seconds, rounds=pace.rounds, say=say
+            ),
+            "mixed": lambda target: mixed(
+                target, rate=MIXED_RATE, seconds=pace.mixed_seconds, say=say
+            ),
+            "scaling": lambda target: scaling(target, quick=quick, say=say),
+        }
+        for section, measure in alone.items():
+            if section in sections:
+                say(section)
+                with discreet(store) as target:
+                    done(section, measure(target))
     return found
 
 
-def scaling(target: Target, *, quick: bool) -> dict[str, Any]:
-    """Measure how the cost of a recommendation grows."""
-    seconds, rounds = (2.0, 1) if quick else (3.0, 3)
-    if quick:
-        growth.CELLS, growth.CLIENTS = (1, 1_000, 10_000), (1, 1_000, 20_000)
-    found = {
-        "arms": growth.by_arms(target, seconds=seconds, rounds=rounds),
-        "dimensions": growth.by_dimensions(target, seconds=seconds, rounds=rounds),
-        "cells": growth.by_cells(target, seconds=seconds, rounds=rounds, say=say),
-        "clients": growth.by_clients(target, seconds=seconds, rounds=rounds, say=say),
-        "candidates": growth.by_candidates(target, seconds=seconds, rounds=rounds),
-    }
-    for name, costs in found.items():
-        by_size = costs["cpu_us"] if name == "cells" else costs
-        first, *_, last = by_size.values()
-        costs["growth"] = round(last / first, 2)
-        say(f"{name}: {by_size} us, {costs['growth']} times from first to last")
-    return found
+def of_path(store: str, path: str, pace: Pace) -> Found:
+    """Compare the three on one path, with one worker each and with two."""
+    by_workers = {}
+    for workers in (1, 2):
+        say(f"/{path}, {workers} worker{'s' if workers > 1 else ''} each")
+        with ExitStack() as servers:
+            targets = {
+                "discreet": servers.enter_context(discreet(store, workers=workers)),
+                "floor": servers.enter_context(gunicorn("floor", store, workers=workers)),
+                "alternative": servers.enter_context(
+                    gunicorn("alternative", store, workers=workers)
+                ),
+            }
+            by_workers[str(workers)] = compare(
+                targets,
+                path,
+                seconds=pace.seconds,
+                rounds=pace.rounds,
+                latency_rounds=pace.latency_rounds,
+                say=say,
+            )
+    return report.with_summary(by_workers)
 
 
-def show(found: dict[str, Any]) -> None:
-    """Print the table."""
-    print(", ".join(f"{name} {value}" for name, value in found["machine"].items()))
-    for path in PATHS:
-        row = found[path]
-        print(
-            f"/{path:10} {row['rps']:6,} /s  {row['cpu_us']:5} us CPU  p50 {row['p50_ms']} ms  "
-            f"p99 {row['p99_ms']} ms (floor {row['floor']['p99_ms']}) at {row['offered_rps']} /s  "
-            f"{row['ratio_to_floor']} x floor ({row['floor']['rps']:,} /s)  "
-            f"{row['ratio_to_alternative']} x alternative ({row['alternative']['rps']:,} /s)"
+def sections_of(text: str) -> tuple[str, ...]:
+    """Read a list of sections, for --only."""
+    wanted = [each.strip() for each in text.split(",") if each.strip()]
+    unknown = [each for each in wanted if each not in SECTIONS]
+    if unknown or not wanted:
+        raise argparse.ArgumentTypeError(
+            f"{', '.join(unknown) or 'nothing'}: sections are {', '.join(SECTIONS)}"
         )
-        two = row["two_workers"]
-        print(
-            f"  two workers {two['rps']:6,} /s, {two['ratio_to_floor']} x floor "
-            f"({two['floor_rps']:,} /s)"
-        )
-    print(f"batch       {found['batch']['decisions_per_second']:,} decisions a second")
-    for name, costs in found["scaling"].items():
-        print(f"by {name:11} {costs}")
-    print(f"memory      {found['memory']}")
+    return tuple(each for each in SECTIONS if each in wanted)
+
+
+def arguments() -> argparse.ArgumentParser:
+    """Return what can be said on the command line."""
+    parser = argparse.ArgumentParser(
+        prog="bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer, shorter turns; smaller ends")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, no table")
+    parser.add_argument(
+        "--only", type=sections_of, default=SECTIONS, metavar="SECTIONS", help="comma-separated"
+    )
+    parser.add_argument(
+        "--save", type=Path, metavar="FILE", help="write the JSON to a file as well"
+    )
+    parser.add_argument("--chart", type=Path, metavar="FILE", help="draw an SVG")
+    parser.add_argument(
+        "--from", dest="saved", type=Path, metavar="FILE", help="show a saved run; measure nothing"
+    )
+    return parser
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="fewer and shorter turns")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    args = parser.parse_args()
-    found = measured(quick=args.quick)
-    if args.json:
-        print(json.dumps(found))
+    args = arguments().parse_args()
+    if args.chart and not chart.can_draw():
+        raise SystemExit(chart.HOW_TO_DRAW)  # before half an hour is spent
+
+    def keep(found: Found) -> None:
+        if args.save:
+            args.save.write_text(json.dumps(found, indent=1) + "\n")
+
+    if args.saved:
+        found = json.loads(args.saved.read_text())
+        found["bars"] = report.bars(found)
     else:
-        show(found)
+        found = measured(args.only, quick=args.quick, keep=keep)
+    if args.chart:
+        chart.draw(found, args.chart)
+    print(json.dumps(found) if args.json else report.table(found))
     return 0
 
 

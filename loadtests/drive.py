@@ -5,7 +5,6 @@ its latencies flatter whoever is slow, because a slow server is asked less often
 therefore measured with k6, which sends at the rate it was told, whatever comes back.
 """
 
-import asyncio
 import json
 import os
 import re
@@ -13,16 +12,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
-from stage import HEADERS, HERE, KEY, Target
+from callers import ask_in_batches, feedback_on, ids_of, over_connections
+from stage import HERE, KEY, Target
 
 CONNECTIONS = 32
 ARRIVALS = HERE / "arrivals.js"
+
+_STEPS = (0.7548776662, 0.5698402910)
+"""1/g and 1/g^2 of the plastic number g: multiples of both, modulo 1, fill the square evenly."""
+
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class Sample:
 
     requests_per_second: float
     cpu_microseconds: float
+    requests: int
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,9 @@ class Latency:
     rate: float
     p50_ms: float
     p99_ms: float
-    failed: float
+    failed_share: float
+    dropped: int
+    """Arrivals that were not even sent, because too many before them were still unanswered."""
 
 
 def recommend_bodies(
@@ -52,14 +58,15 @@ def recommend_bodies(
     name: str = "bench",
 ) -> list[str]:
     """Return questions by many clients from all over the context space, the `start`-th and on."""
+    steps = [_STEPS[place % 2] for place in range(dimensions)]
     return [
         json.dumps(
             {
                 "recommender": name,
                 "client": f"client-{number % clients}",
                 "context": [
-                    round((number * 0.6180339887 + 0.377 * place) % 1, 4)
-                    for place in range(dimensions)
+                    round((number * step + 0.377 * place) % 1, 4)
+                    for place, step in enumerate(steps)
                 ],
             }
         )
@@ -69,45 +76,19 @@ def recommend_bodies(
 
 def feedback_bodies(target: Target, count: int) -> list[str]:
     """Return feedback on answers that were really given, each for the first time."""
-    ids: list[str] = []
     if target.name == "floor":
         # The floor looks at no id; what it is sent has the length of ours.
-        ids = [os.urandom(75).hex() for _ in range(count)]
-    elif target.name == "discreet":
-        bodies = recommend_bodies(count)
-        for start in range(0, count, 1_000):
-            chunk = ",".join(bodies[start : start + 1_000])
-            answer = httpx.post(
-                f"{target.url}/recommend/batch",
-                content=f'{{"requests":[{chunk}]}}',
-                headers=HEADERS,
-                timeout=120,
-            )
-            answer.raise_for_status()
-            ids += [one["recommendation_id"] for one in answer.json()["results"]]
-    else:
-        ids = asyncio.run(_answered(target, recommend_bodies(count)))
-    return [
-        json.dumps({"recommendation_id": each, "reward": number % 2})
-        for number, each in enumerate(ids)
-    ]
-
-
-async def _answered(target: Target, bodies: Sequence[str]) -> list[str]:
-    """Ask one by one, where there are no batches."""
-    ids: list[str] = []
-    limits = httpx.Limits(max_connections=CONNECTIONS)
-    async with httpx.AsyncClient(headers=HEADERS, limits=limits, timeout=60) as client:
-        remaining = iter(bodies)
-
-        async def ask() -> None:
-            for body in remaining:
-                answer = await client.post(f"{target.url}/recommend", content=body)
-                answer.raise_for_status()
-                ids.append(answer.json()["recommendation_id"])
-
-        await asyncio.gather(*(ask() for _ in range(CONNECTIONS)))
-    return ids
+        return feedback_on(os.urandom(75).hex() for _ in range(count))
+    bodies = recommend_bodies(count)
+    if target.name == "discreet":
+        return feedback_on(ask_in_batches(target, bodies))
+    answers = over_connections(
+        target,
+        bodies,
+        lambda caller, body: caller.post("/recommend", body.encode()),
+        connections=CONNECTIONS,
+    )
+    return feedback_on(each for answer in answers for each in ids_of(answer))
 
 
 WRK = """
@@ -143,13 +124,15 @@ def throughput(target: Target, path: str, bodies: Sequence[str], seconds: float)
             check=True,
         ).stdout  # fmt: skip
         used = target.cpu_seconds() - before
-    if "Non-2xx" in found or "Socket errors" in found:
+    # A timeout is a slow answer, which costs its service throughput; the rest is a fault.
+    broken = re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+)", found)
+    if "Non-2xx" in found or (broken and any(map(int, broken.groups()))):
         raise SystemExit(f"{target.name} {path}: {found}")
     count = re.search(r"(\d+) requests in", found)
     rate = re.search(r"Requests/sec:\s+([\d.]+)", found)
     if count is None or rate is None:
         raise SystemExit(found)
-    return Sample(float(rate[1]), 1e6 * used / int(count[1]))
+    return Sample(float(rate[1]), 1e6 * used / int(count[1]), int(count[1]))
 
 
 def latency(
@@ -163,14 +146,7 @@ def latency(
         lines, out = Path(folder) / "bodies.json", Path(folder) / "summary.json"
         lines.write_text("[" + ",".join(json.dumps(body) for body in bodies) + "]")
         subprocess.run(  # noqa: S603
-            [
-                k6,
-                "run",
-                "--quiet",
-                "--summary-export",
-                str(out),
-                str(Path(__file__).parent / "arrivals.js"),
-            ],
+            [k6, "run", "--quiet", "--summary-export", str(out), str(ARRIVALS)],
             env={
                 **os.environ,
                 "BENCH_URL": f"{target.url}{path}",
@@ -189,23 +165,6 @@ def latency(
         rate=found["http_reqs"]["rate"],
         p50_ms=waited["med"],
         p99_ms=waited["p(99)"],
-        failed=found["http_req_failed"]["value"] + dropped["count"],
+        failed_share=found["http_req_failed"]["value"],
+        dropped=int(dropped["count"]),
     )
-
-
-def batch(target: Target, *, seconds: float, size: int = 1_000) -> float:
-    """Return decisions a second when a caller sends batches of `size`, one after the other."""
-    bodies = recommend_bodies(20 * size)
-    contents = [
-        '{"requests":[' + ",".join(bodies[start : start + size]) + "]}"
-        for start in range(0, len(bodies), size)
-    ]
-    done, began = 0, time.perf_counter()
-    with httpx.Client(headers=HEADERS, timeout=60) as client:
-        while (elapsed := time.perf_counter() - began) < seconds:
-            answer = client.post(
-                f"{target.url}/recommend/batch", content=contents[done // size % len(contents)]
-            )
-            answer.raise_for_status()
-            done += size
-    return done / elapsed

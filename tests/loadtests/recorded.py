@@ -1,0 +1,93 @@
+"""A run in the shape that the benchmark saves. The shape was recorded; the speeds are made up."""
+
+from typing import Any
+
+MACHINE = {
+    "cpu": "a processor",
+    "cores": 2,
+    "python": "3.11.7",
+    "valkey": "9.1.2",
+    "fsync": "always",
+    "load_average_before": 0.4,
+    "connections": 32,
+    "date": "2026-11-16",
+}
+
+
+def service(rps: int, p99_ms: float) -> dict[str, Any]:
+    """Return one service's figures on one path."""
+    return {
+        "rps": rps,
+        "cpu_us": 1_000_000 // rps,
+        "p50_ms": p99_ms / 4,
+        "p99_ms": p99_ms,
+        "dropped": 0,
+        "failed_share": 0.0,
+    }
+
+
+def compared(times: float) -> dict[str, Any]:
+    """Return what `compare` finds where Discreet is so many times as fast as the floor."""
+    return {
+        "offered_rps": 500,
+        "ratio_to_floor": {"median": times, "min": times - 0.1, "max": times + 0.1},
+        "ratio_to_alternative": {"median": 9.0, "min": 8.0, "max": 10.0},
+        "discreet": service(round(1_000 * times), 6.0),
+        "floor": service(1_000, 12.0),
+        "alternative": service(300, 900.0),
+    }
+
+
+def series(*costs: float, sizes: tuple[int, ...]) -> dict[str, Any]:
+    """Return what `growth` finds."""
+    return {
+        "cpu_us": {str(size): cost for size, cost in zip(sizes, costs, strict=True)},
+        "rps": {str(size): round(1e6 / cost) for size, cost in zip(sizes, costs, strict=True)},
+        "growth": round(costs[-1] / costs[0], 2),
+        "growth_min": 1.0,
+        "growth_max": 2.0,
+    }
+
+
+def scaling() -> dict[str, Any]:
+    """Return all series."""
+    return {
+        "arms": series(200, 205, 230, sizes=(10, 100, 1_000)),
+        "dimensions": series(200, 260, 700, 5_000, sizes=(2, 100, 1_000, 10_000)),
+        "candidates": series(210, 240, 500, sizes=(10, 100, 1_000)),
+        "clients": series(200, 201, 214, sizes=(1, 1_000, 1_000_000)),
+        "cells": {
+            **series(200, 230, 260, sizes=(1, 1_000, 100_000)),
+            "cells": {"1": 1, "1000": 1_100, "100000": 101_500},
+        },
+    }
+
+
+MEMORY = {
+    "ledger_bytes": 102.8,
+    "cell_bytes": {"10": 364.3, "100": 1768.5, "1000": 16177.9},
+    "claim_bytes": 117.7,
+    "pending_decision_bytes": 0,
+    "pending_decision_with_event_id_bytes": 683.9,
+    "vote_bytes": {"voter": 55.0, "vote": 1.52},
+}
+BATCH = {
+    "decisions_per_second": 25_000,
+    "cpu_us_per_decision": 33.1,
+    "size": 1_000,
+    "arms": 20,
+    "in_flight": {
+        "1": {"decisions_per_second": 21_000, "cpu_us_per_decision": 32.0},
+        "2": {"decisions_per_second": 25_000, "cpu_us_per_decision": 33.1},
+    },
+}
+_WAITED = {"count": 100, "p50_ms": 2.5, "p99_ms": 20.0, "failures": 0, "statuses": {"200": 100}}
+MIXED = {
+    "offered_per_second": 200,
+    "seconds": 30,
+    "reached_per_second": 200.0,
+    "requests_per_second": 300.0,
+    "dropped": 0,
+    "left_out": ["collaborative"],
+    "families": {"p-dap": {"recommend": _WAITED, "feedback": _WAITED}},
+}
