@@ -45,9 +45,10 @@ audit: ## check every privacy claim: make audit [ARGS=--quick]
 	@.ci/environment run
 	@$(BIN)/discreet audit $(ARGS)
 
-bench: ## measure beside a floor and an alternative: make bench [ARGS="--quick --json"]
-	@.ci/environment bench
-	@cd loadtests && exec ../$(BIN)/python bench.py $(ARGS)
+bench: ## measure beside a floor and an alternative: make bench [ARGS="--quick --json"], ARGS=--help for more
+	@.ci/environment bench >&2
+	@command -v wrk >/dev/null || .ci/apt wrk >&2 || true
+	@exec $(BIN)/python loadtests/bench.py $(ARGS)
 
 wheel: environment ## build dist/discreet-*.whl
 	rm -rf build dist
