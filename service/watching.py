@@ -9,9 +9,11 @@ from service.state.stores import Store
 
 OPERATIONS = (
     "spend",
+    "spend_each",
     "balance",
     "forget_markers",
     "read",
+    "read_each",
     "learn",
     "index_cell",
     "cells",

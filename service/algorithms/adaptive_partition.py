@@ -60,9 +60,9 @@ from service.algorithms.contract import (
     Vector,
 )
 from service.algorithms.memory import Memory, posterior
-from service.algorithms.mixture import Mixture
+from service.algorithms.mixture import Mixture, Odds
 from service.algorithms.outlook import Outlook, Weights
-from service.algorithms.partition import Partition, Route, check_request
+from service.algorithms.partition import Partition, Route, check_offer
 from service.algorithms.shortlist import Slots
 from service.errors import InvalidArgument
 from service.privacy.choice import ShortlistResponse
@@ -72,8 +72,12 @@ from service.privacy.noise import NoiseSource
 _READ_AHEAD = 4
 """Levels that are read in the same round trip below a cell that may have split."""
 
-_OPTIMISM = 0.25
-"""How many standard errors, scaled by sqrt(ln arrivals), an arm's mean is flattered by."""
+OPTIMISM = 0.25
+"""How many standard errors, scaled by sqrt(ln arrivals), an arm's mean is flattered by.
+
+An arm tried little here may be better than it looks. This is how exploration within the cell is
+part of the utility, and so protected like everything else.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,7 +123,7 @@ class AdaptivePartition:
     """Epsilon of one draw by level; the last for all deeper levels."""
     _responses: tuple[ShortlistResponse, ...] = field(init=False, repr=False)
     _releases: tuple[RandomisedResponse, ...] = field(init=False, repr=False)
-    _memory: Memory = field(init=False, repr=False)
+    memory: Memory = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.arms < 0:
@@ -153,27 +157,28 @@ class AdaptivePartition:
         fix(self, "epsilons", epsilons)
         fix(self, "_responses", tuple(ShortlistResponse(epsilon=value) for value in epsilons))
         fix(self, "_releases", tuple(RandomisedResponse(value) for value in epsilons))
-        fix(self, "_memory", Memory(arms=self.arms, outlook=blank))
+        fix(self, "memory", Memory(arms=self.arms, outlook=blank))
 
     def plan(self, *, request: Request) -> CellPlan:
         """Say what to read, by the context, and what will be released, without it."""
-        memory = self._memory
-        # Most requests offer the whole catalogue, in one array that is never written to.
-        if request.limit < 1 or request.available is not memory.checked:
-            check_request(request, arms=self.arms)
-            memory.note_offered(request.available)
+        memory = self.memory
+        self.check_offer(request.available, request.limit)
         outlook = memory.outlook
         route = self.partition.route(request.context)
         prior = outlook.means
         level = 0
-        key = route.key(0)
-        while (cell := memory.split(key)) is not None:
+        while (cell := memory.split.get(route.name(level))) is not None:
             prior = cell.means(prior=prior, outlook=outlook)
             level += 1
-            key = route.key(level)
-        return self._plan(
-            Address(key, level), self._events(request, outlook), outlook, route, prior
-        )
+        events = self.events(draws=min(request.limit, len(request.available) - 1), outlook=outlook)
+        return self._plan(route.address(level), events, outlook, route, prior)
+
+    def check_offer(self, available: Slots, limit: int = 1) -> None:
+        """Refuse an offer that cannot be made, and note it for the next survey."""
+        # Most requests offer the whole catalogue, in one array that is never written to.
+        if limit < 1 or available is not self.memory.checked:
+            check_offer(available, limit=limit, arms=self.arms)
+            self.memory.note_offered(available)
 
     def _plan(
         self,
@@ -184,14 +189,17 @@ class AdaptivePartition:
         prior: Floats,
     ) -> CellPlan:
         reads: tuple[Address, ...] = (address,)
-        if not self._memory.was_whole(address.key):
-            last = min(outlook.depth, address.level + _READ_AHEAD, self.partition.deepest)
+        if address.key not in self.memory.whole:
+            last = self.read_ahead(address.level, outlook)
             reads += tuple(route.address(level) for level in range(address.level + 1, last + 1))
         return CellPlan(reads, events, outlook, route, prior)
 
-    def _events(self, request: Request, outlook: Outlook) -> tuple[PrivacyEvent, ...]:
-        """Return what answering releases: the context has no part in it."""
-        draws = min(request.limit, len(request.available) - 1)
+    def read_ahead(self, level: int, outlook: Outlook) -> int:
+        """Return the deepest level that is read along with a cell that may have split."""
+        return min(outlook.depth, level + _READ_AHEAD, self.partition.deepest)
+
+    def events(self, *, draws: int, outlook: Outlook) -> tuple[PrivacyEvent, ...]:
+        """Return what so many draws release: the context has no part in it."""
         if draws == 0:
             return ()
         if self.mode == "none":
@@ -219,96 +227,89 @@ class AdaptivePartition:
         self, *, state: Mapping[Address, Vector], plan: Plan, request: Request
     ) -> Found | Deeper:
         """Return the active cell of the context and the law of its answer, without drawing."""
+        located = self.locate(state=state, plan=plan)
+        if isinstance(located, Deeper):
+            return located
+        assert isinstance(plan, CellPlan)
+        outlook = plan.outlook
+        address, vector, prior = located
+        counts, sums = tallies(vector, self.arms)
+        means = posterior(counts=counts, sums=sums, prior=prior)
+        odds = self.odds(request.available, request.limit, outlook=outlook, level=address.level)
+        ranking = odds.ranking
+        utilities = means[ranking]
+        if len(ranking) > 1:
+            middle = float(np.add.reduce(utilities)) / len(ranking)
+            flattery = OPTIMISM * math.sqrt(middle * (1.0 - middle) * math.log1p(arrivals(vector)))
+            utilities += flattery / np.sqrt(counts[ranking] + 1.0)
+        return Found(address, means, Mixture(odds, utilities))
+
+    def locate(
+        self, *, state: Mapping[Address, Vector], plan: Plan
+    ) -> tuple[Address, Vector, Floats] | Deeper:
+        """Return the active cell of the context, its statistics, and what it inherits."""
         if not isinstance(plan, CellPlan):
             raise InvalidArgument("plan", "must come from this learner's plan")
         outlook, prior = plan.outlook, plan.prior
         for address in plan.reads:
             vector = state[address]
             if not self.partition.has_split(address, vector):
-                break
-            cell = self._memory.note_split(address.key, vector)
+                self.memory.note_whole(address.key)
+                return address, vector, prior
+            cell = self.memory.note_split(
+                name=plan.route.name(address.level), key=address.key, vector=vector
+            )
             prior = cell.means(prior=prior, outlook=outlook)
-        else:
-            below = plan.route.address(address.level + 1)
-            return Deeper(self._plan(below, plan.events, outlook, plan.route, prior))
-        self._memory.note_whole(address.key)
-        counts, sums = tallies(vector, self.arms)
-        means = posterior(counts=counts, sums=sums, prior=prior)
-        mixture = self._mixture(
-            outlook=outlook,
-            request=request,
-            level=address.level,
-            means=means,
-            counts=counts,
-            seen=arrivals(vector),
-        )
-        return Found(address, means, mixture)
+        below = plan.route.address(address.level + 1)
+        return Deeper(self._plan(below, plan.events, outlook, plan.route, prior))
 
-    def _mixture(
-        self,
-        *,
-        outlook: Outlook,
-        request: Request,
-        level: int,
-        means: Floats,
-        counts: Floats,
-        seen: int,
-    ) -> Mixture:
-        ranking, curiosity, total = self._offer(request.available, outlook, outlook.ranking)
+    def odds(self, available: Slots, limit: int, *, outlook: Outlook, level: int) -> Odds:
+        """Return what is public about an answer from a cell of this level."""
+        level = min(level, outlook.depth, len(self._responses) - 1)
+        whole = limit == 1 and available is self.memory.checked
+        kept = self.memory.odds.get(level) if whole else None
+        if kept is not None and kept[0] is outlook and kept[1].arms is available:
+            return kept[1]
+        ranking, curiosity = self._offer(available, outlook, outlook.ranking)
         response, size = None, len(ranking)
         if self.mode != "none":
-            response = self._responses[min(level, outlook.depth, len(self._responses) - 1)]
-            size = outlook.size
-        # Arms beyond the shortlist matter only as far as a list can use it up.
-        ranking = ranking[: size + min(request.limit, len(request.available)) - 1]
-        utilities = means[ranking]
-        # Optimism: an arm tried little here may be better than it looks. This is how exploration
-        # within the cell is part of the utility, and so protected like everything else.
-        if len(ranking) > 1:
-            middle = float(np.add.reduce(utilities)) / len(utilities)
-            flattery = _OPTIMISM * math.sqrt(middle * (1.0 - middle) * math.log1p(seen))
-            utilities += flattery / np.sqrt(counts[ranking] + 1.0)
-        return Mixture(
-            arms=request.available,
+            response, size = self._responses[level], outlook.size
+        odds = Odds(
+            arms=available,
             curiosity=curiosity,
-            curiosity_total=total,
             coin=outlook.coin,
-            ranking=ranking,
-            utilities=utilities,
+            # Arms beyond the shortlist matter only as far as a list can use it up.
+            ranking=ranking[: size + min(limit, len(available)) - 1],
             size=size,
             response=response,
         )
+        if whole:
+            self.memory.odds[level] = (outlook, odds)
+        return odds
 
-    def _offer(
-        self, available: Slots, outlook: Outlook, ranking: Slots
-    ) -> tuple[Slots, Weights, int]:
-        """Return the ranking and the weights of exploration, of the available arms only.
-
-        The last number is the sum of those weights.
-        """
+    def _offer(self, available: Slots, outlook: Outlook, ranking: Slots) -> tuple[Slots, Weights]:
+        """Return the ranking and the weights of exploration, of the available arms only."""
         if len(available) == self.arms:
-            return ranking, outlook.curiosity, outlook.curiosity_total
+            return ranking, outlook.curiosity
         allowed = np.zeros(self.arms, dtype=np.bool_)
         allowed[available] = True
-        curiosity = outlook.curiosity[available]
-        return ranking[allowed[ranking]], curiosity, int(curiosity.sum())
+        return ranking[allowed[ranking]], outlook.curiosity[available]
 
     def decide_without(self, *, plan: Plan, request: Request, noise: NoiseSource) -> Decision:
         """Answer what most people like, or explore. No arm's probability depends on the client."""
         if not isinstance(plan, CellPlan):
             raise InvalidArgument("plan", "must come from this learner's plan")
         outlook = plan.outlook
-        popular, curiosity, total = self._offer(request.available, outlook, outlook.popular)
-        mixture = Mixture(
+        popular, curiosity = self._offer(request.available, outlook, outlook.popular)
+        odds = Odds(
             arms=request.available,
             curiosity=curiosity,
-            curiosity_total=total,
             coin=outlook.coin,
             ranking=popular,
-            utilities=-np.arange(len(popular), dtype=np.float64),
             size=1,
             response=None,
         )
+        mixture = Mixture(odds, -np.arange(len(popular), dtype=np.float64))
         return Decision(
             choices=_draw(mixture, request.limit, noise),
             # The shallowest cell is the one that certainly exists; the answer above has not
@@ -323,8 +324,8 @@ class AdaptivePartition:
 
     def survey(self, *, cells: Mapping[Address, Vector]) -> Survey:
         """Choose the shortlist anew. Plans already made keep the outlook they were priced by."""
-        offered = self._memory.take_offered()
-        self._memory.outlook = Outlook.of(
+        offered = self.memory.take_offered()
+        self.memory.outlook = Outlook.of(
             cells=cells,
             offered=offered if len(offered) else np.arange(self.arms, dtype=np.intp),
             arms=self.arms,
@@ -341,7 +342,7 @@ class AdaptivePartition:
 def _draw(mixture: Mixture, limit: int, noise: NoiseSource) -> tuple[Choice, ...]:
     """Draw up to `limit` different arms."""
     choices = [mixture.draw(noise)]
-    for _ in range(min(limit, len(mixture.arms)) - 1):
+    for _ in range(min(limit, len(mixture.odds.arms)) - 1):
         mixture = mixture.without(choices[-1].slot)
         choices.append(mixture.draw(noise))
     return tuple(choices)

@@ -68,7 +68,7 @@ from service.algorithms.contract import (
     Update,
     Vector,
 )
-from service.algorithms.partition import Partition, Route, check_request
+from service.algorithms.partition import Partition, Route, check_offer
 from service.algorithms.shortlist import Slots
 from service.errors import InvalidArgument
 from service.privacy.choice import Exact, ExponentialMechanism
@@ -127,7 +127,7 @@ class PublishedCells:
 
     def plan(self, *, request: Request) -> WayDown:
         """Start at the deepest cell known to exist; `decide` goes on until it is the active one."""
-        check_request(request, arms=self.arms)
+        check_offer(request.available, limit=request.limit, arms=self.arms)
         events: tuple[PrivacyEvent, ...] = ()
         if len(request.available) > 1:
             events = (ExactRelease(),)

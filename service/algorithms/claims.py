@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -136,6 +136,11 @@ def listed_law(mixture: Mixture, limit: int) -> Distribution:
     return lists
 
 
+def changed(mixture: Mixture, **odds: Any) -> Mixture:
+    """Return a law with other odds: how faults are planted."""
+    return replace(mixture, odds=replace(mixture.odds, **odds))
+
+
 def _pairs(laws: list[Distribution]) -> list[Pair]:
     return [(one, other) for place, one in enumerate(laws) for other in laws[place + 1 :]]
 
@@ -207,7 +212,7 @@ def _examine_local_curiosity() -> Finding:
         weights = np.ones(_ARMS, dtype=np.int64)
         weights[int(np.argmin(np.pad(tried, (0, _ARMS - len(tried)))))] += 10**6
         weights = np.roll(weights, found.mixture.best)
-        laws.append(listed_law(replace(found.mixture, curiosity=weights), 1))
+        laws.append(listed_law(changed(found.mixture, curiosity=weights), 1))
     return judge_pure(pairs=_pairs(laws), claimed=epsilon_charged(_events(taught)))
 
 

@@ -18,7 +18,7 @@ A `Decision` whose events differ from its plan's is never answered.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +31,7 @@ Vector = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(NamedTuple):
     """Where one vector of sums lives. `key` is a digest; `level` is its depth in the partition."""
 
     key: bytes
@@ -67,8 +66,7 @@ class Deeper:
     plan: Plan
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """One recommended arm and the probability with which it was drawn. Never shown to a caller."""
 
     slot: int

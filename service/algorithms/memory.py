@@ -10,11 +10,13 @@ import numpy as np
 
 from service.algorithms.cell import tallies
 from service.algorithms.contract import Floats, Vector
+from service.algorithms.mixture import Odds
 from service.algorithms.outlook import Outlook
 from service.algorithms.shortlist import Slots
 
 MOST_BYTES = 32 * 2**20
-MOST_CELLS = 4_096
+MOST_SPLIT = 2**16
+MOST_WHOLE = 2**17
 
 _INHERITED_WEIGHT = 10.0
 
@@ -45,15 +47,19 @@ class SplitCell:
 
 
 class Memory:
-    """The least recently used cells are forgotten first."""
+    """The cells noted first are forgotten first: one that is still in use is soon noted again."""
 
     def __init__(self, *, arms: int, outlook: Outlook) -> None:
         self.outlook = outlook
-        self.most_cells = max(64, min(MOST_CELLS, MOST_BYTES // (24 * arms + 256)))
+        self.most_split = max(64, min(MOST_SPLIT, MOST_BYTES // (24 * arms + 256)))
         self.checked: Slots | None = None
         self._offered: Slots = np.zeros(0, dtype=np.intp)
-        self._split: OrderedDict[bytes, SplitCell] = OrderedDict()
-        self._whole: OrderedDict[bytes, None] = OrderedDict()
+        self.split: OrderedDict[bytes, SplitCell] = OrderedDict()
+        """Cells known to have split, which is final, by their names on their routes."""
+        self.whole: OrderedDict[bytes, None] = OrderedDict()
+        """Keys of cells that had not split when they were last read."""
+        self.odds: dict[int, tuple[Outlook, Odds]] = {}
+        """What is public about answers from the whole catalogue, by level, under one outlook."""
 
     def note_offered(self, available: Slots) -> None:
         """Remember a choice of arms that was found in order, and the widest one lately."""
@@ -67,31 +73,20 @@ class Memory:
         self.checked = None  # or the whole catalogue would never be noted again
         return offered
 
-    def split(self, key: bytes) -> SplitCell | None:
-        """Return a cell known to have split, or None."""
-        cell = self._split.get(key)
-        if cell is not None:
-            self._split.move_to_end(key)
+    def note_split(self, *, name: bytes, key: bytes, vector: Vector) -> SplitCell:
+        """Remember that a cell has split."""
+        self.whole.pop(key, None)
+        cell = self.split[name] = SplitCell(vector)
+        if len(self.split) > self.most_split:
+            self.split.popitem(last=False)
         return cell
-
-    def note_split(self, key: bytes, vector: Vector) -> SplitCell:
-        """Remember that a cell has split, which is final."""
-        self._whole.pop(key, None)
-        cell = self._split[key] = SplitCell(vector)
-        if len(self._split) > self.most_cells:
-            self._split.popitem(last=False)
-        return cell
-
-    def was_whole(self, key: bytes) -> bool:
-        """Tell whether a cell had not split when it was last read."""
-        return key in self._whole
 
     def note_whole(self, key: bytes) -> None:
         """Remember that a cell had not split, so that the next plan reads it alone."""
-        self._whole[key] = None
-        self._whole.move_to_end(key)
-        if len(self._whole) > self.most_cells:
-            self._whole.popitem(last=False)
+        if key not in self.whole:
+            self.whole[key] = None
+            if len(self.whole) > MOST_WHOLE:
+                self.whole.popitem(last=False)
 
     def __len__(self) -> int:
-        return len(self._split) + len(self._whole)
+        return len(self.split) + len(self.whole)

@@ -27,7 +27,7 @@ A list is drawn arm by arm. Which arms are left is known from the answer so far,
 such a mixture again, and the draws compose.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -36,65 +36,61 @@ from service.algorithms.contract import Choice, Floats
 from service.algorithms.outlook import COIN_SIDES, Weights
 from service.algorithms.shortlist import Slots
 from service.privacy.choice import ShortlistResponse
-from service.privacy.draw import draw_index
+from service.privacy.draw import draw_narrow
 from service.privacy.noise import NoiseSource
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Mixture:
-    """The law of one answer.
+class Odds:
+    """What is public about one answer: all of its law but which shortlisted arm is the best.
 
     `arms` are the arms that are left, ascending, with their weights in q; `ranking` those of them
-    that can be shortlisted, of which the first `size` are, with the cell's `utilities`.
-    `response` None answers the best arm itself.
+    that can be shortlisted, of which the first `size` are. `response` None answers the best arm
+    itself. People who are offered the same share one of these.
     """
 
     arms: Slots
     curiosity: Weights
-    curiosity_total: int
     coin: int
     ranking: Slots
-    utilities: Floats
     size: int
     response: ShortlistResponse | None
-    best: int = field(init=False)
-    """The position in H of the best arm; among equals, of the better ranked one."""
+    curiosity_total: int = field(init=False)
 
     def __post_init__(self) -> None:
-        best = int(self.utilities[: self.size].argmax()) if self.size > 1 else 0
-        object.__setattr__(self, "best", best)
+        object.__setattr__(self, "curiosity_total", int(self.curiosity.sum()))
 
     @property
     def shortlist(self) -> Slots:
         """Return H."""
         return self.ranking[: self.size]
 
-    def draw(self, noise: NoiseSource) -> Choice:
-        """Return an arm and the probability that it had."""
+    def draw(self, best: int, noise: NoiseSource) -> Choice:
+        """Return an arm and the probability that it had; `best` is a position in H."""
         if len(self.arms) == 1:
-            return Choice(slot=int(self.arms[0]), propensity=1.0)
+            return Choice(int(self.arms[0]), 1.0)
         if self.coin and noise.bits(32) < self.coin:
-            slot = int(self.arms[draw_index(self.curiosity, noise)])
+            slot = int(self.arms[draw_narrow(self.curiosity, noise)])
             (listed,) = np.nonzero(self.shortlist == slot)
             position = int(listed[0]) if len(listed) else None
         else:
-            position = self.best
+            position = best
             if self.response is not None:
                 size = min(self.size, len(self.ranking))
-                position = self.response.choose(best=self.best, size=size, noise=noise).value
+                position = self.response.position(best, size, noise)
             slot = int(self.ranking[position])
-        return Choice(slot=slot, propensity=self._propensity(slot, position))
+        return Choice(slot, self._propensity(slot, position, best))
 
-    def _propensity(self, slot: int, position: int | None) -> float:
+    def _propensity(self, slot: int, position: int | None, best: int) -> float:
         """Return the probability of an arm, over both ways of answering it."""
         explored = self.coin / COIN_SIDES
         free = explored * int(self.curiosity[self._place(slot)]) / self.curiosity_total
         if position is None:
             return free
-        paid = float(position == self.best)
+        paid = float(position == best)
         if self.response is not None:
             size = min(self.size, len(self.ranking))
-            paid = self.response.probability(is_best=position == self.best, size=size)
+            paid = self.response.probability(is_best=position == best, size=size)
         return free + (1.0 - explored) * paid
 
     def _place(self, slot: int) -> int:
@@ -104,7 +100,7 @@ class Mixture:
             return slot
         return int(self.arms.searchsorted(slot))
 
-    def law(self) -> dict[int, Fraction]:
+    def law(self, best: int) -> dict[int, Fraction]:
         """Return every arm's probability exactly, from the integers that are drawn from."""
         explored = Fraction(self.coin, COIN_SIDES)
         law = {
@@ -112,26 +108,47 @@ class Mixture:
             for slot, weight in zip(self.arms, self.curiosity, strict=True)
         }
         shortlist = self.shortlist
-        weights = [int(position == self.best) for position in range(len(shortlist))]
+        weights = [int(position == best) for position in range(len(shortlist))]
         if self.response is not None:
-            drawn = self.response.weights(best=self.best, size=len(shortlist))
+            drawn = self.response.weights(best=best, size=len(shortlist))
             weights = [int(weight) for weight in drawn]
         for slot, weight in zip(shortlist, weights, strict=True):
             law[int(slot)] += (1 - explored) * Fraction(weight, sum(weights))
         return law
 
+    def without(self, slot: int) -> "Odds":
+        """Return the odds of the next answer of a list, after `slot`."""
+        kept = self.arms != slot
+        return replace(
+            self,
+            arms=self.arms[kept],
+            curiosity=self.curiosity[kept],
+            ranking=self.ranking[self.ranking != slot],
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mixture:
+    """The law of one answer: the odds, and the cell's utilities of the arms in their ranking."""
+
+    odds: Odds
+    utilities: Floats
+    best: int = field(init=False)
+    """The position in H of the best arm; among equals, of the better ranked one."""
+
+    def __post_init__(self) -> None:
+        size = self.odds.size
+        best = int(self.utilities[:size].argmax()) if size > 1 else 0
+        object.__setattr__(self, "best", best)
+
+    def draw(self, noise: NoiseSource) -> Choice:
+        """Return an arm and the probability that it had."""
+        return self.odds.draw(self.best, noise)
+
+    def law(self) -> dict[int, Fraction]:
+        """Return every arm's probability exactly."""
+        return self.odds.law(self.best)
+
     def without(self, slot: int) -> "Mixture":
         """Return the law of the next answer of a list, after `slot`."""
-        kept = self.arms != slot
-        ranked = self.ranking != slot
-        curiosity = self.curiosity[kept]
-        return Mixture(
-            arms=self.arms[kept],
-            curiosity=curiosity,
-            curiosity_total=int(curiosity.sum()),
-            coin=self.coin,
-            ranking=self.ranking[ranked],
-            utilities=self.utilities[ranked],
-            size=self.size,
-            response=self.response,
-        )
+        return Mixture(self.odds.without(slot), self.utilities[self.odds.ranking != slot])

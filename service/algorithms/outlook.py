@@ -6,7 +6,7 @@ exploring, how often to explore, and how deep the partition is known to be.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -49,10 +49,6 @@ class Outlook:
     curiosity: Weights
     coin: int
     depth: int
-    curiosity_total: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "curiosity_total", int(self.curiosity.sum()))
 
     @classmethod
     def blank(cls, *, arms: int, exploration_rate: float) -> "Outlook":

@@ -13,14 +13,15 @@ from somebody who reads the store, and no claim rests on it.
 
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
 import numpy as np
+import numpy.typing as npt
 
 from service.algorithms.cell import arrivals
-from service.algorithms.contract import Address, Floats, Request, Survey, Vector
+from service.algorithms.contract import Address, Floats, Survey, Vector
 from service.errors import InvalidArgument, NothingToRecommend
 
 MOST_LEVELS = 16
@@ -29,14 +30,14 @@ MOST_LEVELS = 16
 _DIGEST_BYTES = 16
 _FEW_DIMENSIONS = 12
 """Up to here plain numbers are quicker than arrays."""
+_SHORT_BYTES = 48
 _LAST = math.nextafter(1.0, 0.0)
 """Stands for a coordinate of 1: _LAST * n rounds to less than n for every whole n in range."""
 
 
-def check_request(request: Request, *, arms: int) -> None:
+def check_offer(available: npt.NDArray[np.intp], *, limit: int, arms: int) -> None:
     """Refuse a question about arms that do not exist, about none, or for no answer."""
-    available = request.available
-    if request.limit < 1:
+    if limit < 1:
         raise InvalidArgument("limit", "must be at least 1")
     if not len(available):
         raise NothingToRecommend("no item is available")
@@ -79,7 +80,7 @@ class Partition:
         fix(self, "deepest", deepest)
         fix(self, "thresholds", tuple(self._threshold(level) for level in range(deepest)))
         levels = (
-            _Level(self.dimensions, self.segments**level, tag + bytes([level]))
+            _Level(self.dimensions, self.segments**level, level, tag)
             for level in range(deepest + 1)
         )
         fix(self, "_levels", tuple(levels))
@@ -119,21 +120,43 @@ class Partition:
             inside = bool(context.min() >= 0.0 and context.max() <= 1.0)
             place = np.minimum(context, _LAST)
         if not inside:
-            raise InvalidArgument("context", "every value must be a number from 0 to 1")
+            raise outside()
         return Route(place, self._levels)
+
+    def routes(self, contexts: Floats) -> "Routes":
+        """Return the cells that hold these contexts, a row each, which must lie in the cube."""
+        if contexts.ndim != 2 or contexts.shape[1] != self.dimensions:
+            raise InvalidArgument("context", f"must be {self.dimensions} numbers")
+        if not ((contexts >= 0.0) & (contexts <= 1.0)).all():
+            raise outside()
+        return Routes(np.minimum(contexts, _LAST), self._levels)
+
+
+def outside() -> InvalidArgument:
+    """Return the error for a context that is not in the cube."""
+    return InvalidArgument("context", "every value must be a number from 0 to 1")
 
 
 class _Level:
     """How many cells lie side by side on one level, and how their places are written."""
 
-    __slots__ = ("dtype", "layout", "prefix", "side")
+    __slots__ = ("dtype", "layout", "number", "prefix", "side")
 
-    def __init__(self, dimensions: int, side: int, prefix: bytes) -> None:
+    def __init__(self, dimensions: int, side: int, level: int, tag: bytes) -> None:
         code = "B" if side <= 2**8 else "H" if side <= 2**16 else "I"
         self.side = side
-        self.prefix = prefix
+        self.number = bytes([level])
+        self.prefix = tag + self.number
         self.layout = f"<{dimensions}{code}"
         self.dtype = np.dtype(f"<{code}")
+
+    def key(self, packed: bytes) -> bytes:
+        """Return the digest that names the cell at this place, everywhere and for ever."""
+        return blake2b(self.prefix + packed, digest_size=_DIGEST_BYTES).digest()
+
+    def name(self, packed: bytes) -> bytes:
+        """Return a name for use within one process: the place itself, if that is short."""
+        return self.number + (packed if len(packed) <= _SHORT_BYTES else self.key(packed))
 
 
 class Route:
@@ -145,17 +168,59 @@ class Route:
         self._place = place
         self._levels = levels
 
+    def name(self, level: int) -> bytes:
+        """Return a name of the cell of this level for use within one process."""
+        return self._levels[level].name(self._packed(level))
+
     def key(self, level: int) -> bytes:
         """Return the digest that names the cell of this level."""
+        return self._levels[level].key(self._packed(level))
+
+    def address(self, level: int) -> Address:
+        """Return the address of the cell of this level."""
+        return Address(self.key(level), level)
+
+    def _packed(self, level: int) -> bytes:
         here = self._levels[level]
         side = here.side
         place = self._place
         if isinstance(place, list):
-            packed = struct.pack(here.layout, *[int(value * side) for value in place])
-        else:
-            packed = (place * side).astype(here.dtype).tobytes()
-        return blake2b(here.prefix + packed, digest_size=_DIGEST_BYTES).digest()
+            return struct.pack(here.layout, *[int(value * side) for value in place])
+        return (place * side).astype(here.dtype).tobytes()
 
-    def address(self, level: int) -> Address:
-        """Return the address of the cell of this level."""
-        return Address(key=self.key(level), level=level)
+
+class Routes:
+    """The ways down to many contexts, a row each; level by level, for those that go on."""
+
+    __slots__ = ("_levels", "_places")
+
+    def __init__(self, places: Floats, levels: tuple[_Level, ...]) -> None:
+        self._places = places
+        self._levels = levels
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def names(self, level: int) -> list[bytes]:
+        """Return every row's `Route.name` of this level."""
+        here = self._levels[level]
+        number = here.number
+        places = self._packed(level)
+        if len(places[0]) <= _SHORT_BYTES:
+            return [number + place for place in places]
+        return [number + here.key(place) for place in places]
+
+    def keys(self, level: int, rows: Sequence[int]) -> list[bytes]:
+        """Return the digests that name the cells of this level, of these rows."""
+        key, places = self._levels[level].key, self._packed(level)
+        return [key(places[row]) for row in rows]
+
+    def _packed(self, level: int) -> list[bytes]:
+        here = self._levels[level]
+        content = (self._places * here.side).astype(here.dtype).tobytes()
+        width = here.dtype.itemsize * self._places.shape[1]
+        return [content[start : start + width] for start in range(0, len(content), width)]
+
+    def route(self, row: int) -> Route:
+        """Return one row's way."""
+        return Route(self._places[row], self._levels)

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 
 from service.api import schemas
-from service.api.direct import amount
 from service.api.routing import ScopedRoute, described, live
+from service.api.shown import amount
 from service.decisions.clients import budget_of, erase_client
 from service.decisions.documents import Identifier
 

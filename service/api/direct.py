@@ -1,39 +1,29 @@
 """The request path: recommend and feedback, one by one and in batches, from bytes to bytes."""
 
-import functools
-import time
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any
 
 from fastapi import FastAPI
-from pydantic import BaseModel, ValidationError
-from pydantic_core import to_json
 
 from service.api import schemas
-from service.api.bodies import Reader, parse
-from service.api.problems import problem_of
+from service.api.batches import BatchReader, good, results_json
+from service.api.bodies import Reader
 from service.api.routing import Answering, DirectRoute, described
+from service.api.shown import recommendation_json
 from service.decisions.asking import Candidate, Sparse, Vector
 from service.decisions.documents import SparseFeatures
 from service.decisions.feedback import Feedback, Receipt, feedback_batch, give_feedback
-from service.decisions.recommend import (
-    Ask,
-    PrivacyReport,
-    Recommendation,
-    recommend,
-    recommend_batch,
-)
+from service.decisions.recommend import Ask, Recommendation, recommend, recommend_batch
 from service.decisions.runtime import Runtime
-from service.errors import DiscreetError, InvalidArgument
-from service.privacy.accountants import Budget
+from service.errors import InvalidArgument
 
 
 def _strings(request: schemas.RecommendRequest) -> int:
     """Return how many strings there are in a question, names included."""
-    named = len(request.model_fields_set) + len(request.exclude)
-    for text in (request.recommender, request.client, request.category, request.round):
+    # The two names, which are always there, and as many values.
+    named = len(request.model_fields_set) + 2 + len(request.exclude)
+    for text in (request.category, request.round, request.event_id):
         named += text is not None
-    named += request.event_id is not None
     if isinstance(request.features, SparseFeatures):
         named += 2
     for one in request.candidates or ():
@@ -44,56 +34,30 @@ def _strings(request: schemas.RecommendRequest) -> int:
     return named
 
 
-_read_recommend = Reader(schemas.RecommendRequest, strings=_strings)
-_read_feedback = Reader(schemas.FeedbackRequest)
-
-_ACCEPTED = {
-    duplicate: to_json({"accepted": True, "duplicate": duplicate}) for duplicate in (False, True)
-}
-
-
-async def answer_recommend(runtime: Runtime, body: bytes) -> bytes:
-    """`POST /recommend`."""
-    return to_json(_shown(await recommend(runtime, _ask(_read_recommend(body)))))
-
-
-async def answer_feedback(runtime: Runtime, body: bytes) -> bytes:
-    """`POST /feedback`."""
-    receipt = await give_feedback(runtime, _feedback(_read_feedback(body)))
-    return _ACCEPTED[receipt.duplicate]
-
-
-async def answer_recommend_batch(runtime: Runtime, body: bytes) -> bytes:
-    """`POST /recommend/batch`."""
-    entries = _entries(body, "requests", schemas.RecommendRequest, _ask)
-    answers = await recommend_batch(runtime, _good(entries))
-    return _results(entries, [_entry(one, _shown) for one in answers])
-
-
-async def answer_feedback_batch(runtime: Runtime, body: bytes) -> bytes:
-    """`POST /feedback/batch`."""
-    entries = _entries(body, "feedback", schemas.FeedbackRequest, _feedback)
-    receipts = await feedback_batch(runtime, _good(entries))
-    return _results(entries, [_entry(one, _received) for one in receipts])
+def _strings_told(request: schemas.FeedbackRequest) -> int:
+    """Return how many strings there are in a piece of feedback, names included."""
+    named = len(request.model_fields_set)
+    for text in (request.recommendation_id, request.event_id, request.item):
+        named += text is not None
+    return named
 
 
 # From schemas to decisions.
 
 
 def _ask(request: schemas.RecommendRequest) -> Ask:
+    candidates, features = request.candidates, request.features
     return Ask(
-        recommender=request.recommender,
-        client=request.client,
-        context=request.context,
-        limit=request.limit,
-        exclude=request.exclude,
-        candidates=None
-        if request.candidates is None
-        else [_candidate(one) for one in request.candidates],
-        event_id=request.event_id,
-        features=None if request.features is None else _vector(request.features),
-        category=request.category,
-        round=request.round,
+        request.recommender,
+        request.client,
+        request.context,
+        request.limit,
+        request.exclude,
+        None if candidates is None else [_candidate(one) for one in candidates],
+        request.event_id,
+        None if features is None else _vector(features),
+        request.category,
+        request.round,
     )
 
 
@@ -118,101 +82,63 @@ def _feedback(request: schemas.FeedbackRequest) -> Feedback:
     )
 
 
-# From decisions to JSON.
+_read_recommend = Reader(schemas.RecommendRequest, strings=_strings)
+_read_feedback = Reader(schemas.FeedbackRequest, strings=_strings_told)
+_read_recommend_batch = BatchReader(
+    schemas.RecommendBatch,
+    "requests",
+    schemas.RecommendRequest,
+    strings=_strings,
+    convert=_ask,
+)
+_read_feedback_batch = BatchReader(
+    schemas.FeedbackBatch,
+    "feedback",
+    schemas.FeedbackRequest,
+    strings=_strings_told,
+    convert=_feedback,
+)
+
+_ACCEPTED = {
+    duplicate: f'"accepted":true,"duplicate":{"true" if duplicate else "false"}}}'
+    for duplicate in (False, True)
+}
+_ACCEPTED_ALONE = {duplicate: ("{" + shown).encode() for duplicate, shown in _ACCEPTED.items()}
+_GOOD = '{"status":200,'
 
 
-@functools.lru_cache(maxsize=4_096)
-def moment(seconds: int) -> str:
-    """Return a moment as RFC 3339; every request of a second asks for the same few."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+async def answer_recommend(runtime: Runtime, body: bytes) -> bytes:
+    """`POST /recommend`."""
+    answer = await recommend(runtime, _ask(_read_recommend(body)))
+    return recommendation_json(answer).encode()
 
 
-def amount(budget: Budget | None) -> dict[str, float | None]:
-    """Return a cost or limit; null where nobody is protected."""
-    if budget is None:
-        return {"epsilon": None, "delta": None}
-    return {"epsilon": budget.epsilon, "delta": budget.delta}
+async def answer_feedback(runtime: Runtime, body: bytes) -> bytes:
+    """`POST /feedback`."""
+    receipt = await give_feedback(runtime, _feedback(_read_feedback(body)))
+    return _ACCEPTED_ALONE[receipt.duplicate]
 
 
-def _privacy(report: PrivacyReport) -> dict[str, Any]:
-    return {
-        "epsilon": report.epsilon,
-        "spent": amount(report.spent),
-        "remaining": amount(report.remaining),
-    }
+async def answer_recommend_batch(runtime: Runtime, body: bytes) -> bytes:
+    """`POST /recommend/batch`."""
+    entries = _read_recommend_batch(body)
+    answers = await recommend_batch(runtime, good(entries))
+    return results_json(entries, answers, _recommended_entry)
 
 
-def _shown(answer: Recommendation) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "recommendation_id": answer.recommendation_id,
-        "items": [{"id": item} for item in answer.items]
-        if answer.vendor is None
-        else [{"id": item, "vendor": answer.vendor} for item in answer.items],
-        "personalised": answer.personalised,
-        "privacy": _privacy(answer.privacy),
-        "expires_at": moment(answer.expires_at),
-    }
-    if answer.round is not None:
-        shown["round"] = answer.round
-    return shown
+async def answer_feedback_batch(runtime: Runtime, body: bytes) -> bytes:
+    """`POST /feedback/batch`."""
+    entries = _read_feedback_batch(body)
+    receipts = await feedback_batch(runtime, good(entries))
+    return results_json(entries, receipts, _received_entry)
 
 
-def _received(receipt: Receipt) -> dict[str, Any]:
-    return {"accepted": True, "duplicate": receipt.duplicate}
+def _recommended_entry(answer: Recommendation) -> str:
+    return recommendation_json(answer, _GOOD)
 
 
-# Batches: each entry succeeds or fails by itself, in order.
-
-M = TypeVar("M", bound=BaseModel)
-T = TypeVar("T")
-R = TypeVar("R")
-
-
-def _entries(
-    body: bytes, name: str, model: type[M], convert: Callable[[M], T]
-) -> list[T | dict[str, Any]]:
-    """Return each entry as decisions take it, or as the result that says why it cannot be taken."""
-    content = parse(body)
-    if not isinstance(content, dict):
-        raise InvalidArgument("body", "must be an object")
-    unknown = sorted(set(content) - {name})
-    if unknown:
-        raise InvalidArgument(unknown[0][:100], "is not a field that is known here")
-    many = content.get(name)
-    if not isinstance(many, list):
-        raise InvalidArgument(name, "must be a list")
-    if len(many) > schemas.MOST_BATCH:
-        raise InvalidArgument(name, f"may have at most {schemas.MOST_BATCH} entries")
-    validate = model.__pydantic_validator__.validate_python
-    entries: list[T | dict[str, Any]] = []
-    for one in many:
-        try:
-            entries.append(convert(validate(one)))
-        except (ValidationError, InvalidArgument) as error:
-            entries.append(_failed(error))
-    return entries
-
-
-def _good(entries: Sequence[T | dict[str, Any]]) -> list[T]:
-    return [entry for entry in entries if not isinstance(entry, dict)]
-
-
-def _entry(outcome: R | DiscreetError, shown: Callable[[R], dict[str, Any]]) -> dict[str, Any]:
-    if isinstance(outcome, DiscreetError):
-        return _failed(outcome)
-    return {"status": 200, **shown(outcome)}
-
-
-def _failed(error: Exception) -> dict[str, Any]:
-    problem = problem_of(error)
-    return {"status": problem.status, "problem": problem.content}
-
-
-def _results(entries: Sequence[Any], answers: Sequence[dict[str, Any]]) -> bytes:
-    remaining = iter(answers)
-    return to_json(
-        {"results": [entry if isinstance(entry, dict) else next(remaining) for entry in entries]}
-    )
+def _received_entry(receipt: Receipt) -> str:
+    return _GOOD + _ACCEPTED[receipt.duplicate]
 
 
 # Declarations: what the OpenAPI document says about the functions above.

@@ -6,9 +6,9 @@ from fastapi import APIRouter, Request
 
 from service.algorithms.forwarding import Forward
 from service.api import schemas
-from service.api.direct import moment
 from service.api.routing import ScopedRoute, described, live
 from service.api.security import bearer
+from service.api.shown import moment
 from service.decisions.partition.forwards import answer_forward, hear_feedback, open_handle
 from service.errors import NotAllowed
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from service.decisions.terms import PrivacyReport
 from service.errors import InvalidArgument
@@ -27,8 +28,7 @@ class Candidate:
     features: Vector
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(NamedTuple):
     """A caller's question, already checked for form. Which fields mean something, families say."""
 
     recommender: str
@@ -65,8 +65,7 @@ def plain_ids(ask: Ask) -> Sequence[str] | None:
     return ask.candidates  # type: ignore[return-value]  # each was looked at
 
 
-@dataclass(frozen=True, slots=True)
-class Recommendation:
+class Recommendation(NamedTuple):
     """The answer. `expires_at` is in seconds since the epoch.
 
     If `vendor` is given, the only item is another vendor's, and its id a handle that the vendor

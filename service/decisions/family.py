@@ -5,13 +5,14 @@ losing it may cost time, and must change neither what is answered (as a distribu
 charged. Everything that must last is in the store.
 """
 
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 from service.decisions.asking import Ask, Feedback, Receipt, Recommendation
 from service.decisions.recommender import Recommender, Stored
 from service.decisions.terms import UNPROTECTED, PrivacyReport
 from service.decisions.tokens import Pending
+from service.errors import DiscreetError
 
 if TYPE_CHECKING:
     from service.decisions.runtime import Runtime
@@ -39,6 +40,15 @@ class Family(Protocol):
         Whatever can be issued at once is issued when this is called, so that a batch of questions
         shares a round trip; a family that cannot do that returns a task. A `marker` names the
         caller's event: whatever is debited must be debited under it, once.
+        """
+        ...
+
+    def answer_many(
+        self, runtime: "Runtime", recommender: Recommender, asks: Sequence[Ask]
+    ) -> Awaitable[Sequence[Recommendation | DiscreetError]]:
+        """Answer many questions, each as `answer` would, which succeeds or fails by itself.
+
+        As with `answer`, what can be issued at once is.
         """
         ...
 
@@ -87,8 +97,45 @@ class Family(Protocol):
         ...
 
 
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+def begun(
+    begin: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+) -> Awaitable[T] | DiscreetError:
+    """Return what was begun, or the error that kept it from beginning."""
+    try:
+        return begin(*args, **kwargs)
+    except DiscreetError as error:
+        return error
+
+
+async def settled(many: Sequence[Awaitable[T] | DiscreetError]) -> list[T | DiscreetError]:
+    """Return what became of each, in order."""
+    outcomes: list[T | DiscreetError] = []
+    for one in many:
+        try:
+            outcomes.append(one if isinstance(one, DiscreetError) else await one)
+        except DiscreetError as error:
+            outcomes.append(error)
+    return outcomes
+
+
+class _AnswersOne(Protocol):
+    def answer(
+        self, runtime: "Runtime", recommender: Recommender, ask: Ask, marker: bytes | None = None
+    ) -> Awaitable[Recommendation]: ...
+
+
 class Plain:
     """What most families share: sums by cell, a ledger per client, nothing in the background."""
+
+    def answer_many(
+        self: _AnswersOne, runtime: "Runtime", recommender: Recommender, asks: Sequence[Ask]
+    ) -> Awaitable[Sequence[Recommendation | DiscreetError]]:
+        """Answer one by one, all begun before the first is awaited."""
+        return settled([begun(self.answer, runtime, recommender, ask) for ask in asks])
 
     async def refresh(self, runtime: "Runtime", recommender: Recommender) -> None:
         """Nothing is kept in memory."""

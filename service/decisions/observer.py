@@ -66,8 +66,12 @@ class Observer(Protocol):
         charge: Charge,
         items: int,
         estimated_regret: float,
+        answers: int = 1,
     ) -> None:
-        """Note an answer and what it was charged."""
+        """Note an answer and what it was charged.
+
+        Of several `answers` alike each was charged so much; items and regret are of all together.
+        """
 
     def feedback(self, *, recommender: str, algorithm: str, outcome: Heard, reward: float) -> None:
         """Note feedback; expired and forged feedback has no recommender (an empty name)."""
@@ -123,6 +127,7 @@ class NullObserver:
         charge: Charge,
         items: int,
         estimated_regret: float,
+        answers: int = 1,
     ) -> None: ...
 
     def feedback(

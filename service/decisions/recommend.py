@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 
 from service.decisions.asking import Ask, Recommendation
+from service.decisions.family import begun, settled
 from service.decisions.recommender import Recommender
 from service.decisions.retries import recommend_once
 from service.decisions.runtime import Runtime
@@ -23,22 +24,39 @@ async def recommend_batch(
 ) -> list[Recommendation | DiscreetError]:
     """Answer many questions in few round trips; each succeeds or fails by itself, in order."""
     snapshot = runtime.registry.trusted() or await runtime.registry.current()
-    begun: list[Awaitable[Recommendation] | DiscreetError] = []
-    for ask in asks:
+    answers: list[Recommendation | DiscreetError] = [_UNKNOWN] * len(asks)
+    together: dict[str, list[int]] = {}
+    retried: dict[int, Awaitable[Recommendation] | DiscreetError] = {}
+    for position, ask in enumerate(asks):
         recommender = snapshot.recommenders.get(ask.recommender)
-        try:
-            if recommender is None:
-                raise UnknownRecommender("no recommender of that name")
-            begun.append(_begin(runtime, recommender, ask))
-        except DiscreetError as error:
-            begun.append(error)
-    answers: list[Recommendation | DiscreetError] = []
-    for one in begun:
-        try:
-            answers.append(one if isinstance(one, DiscreetError) else await one)
-        except DiscreetError as error:
-            answers.append(error)
+        if recommender is None:
+            continue
+        if ask.event_id is None:
+            together.setdefault(ask.recommender, []).append(position)
+        else:
+            retried[position] = begun(_begin, runtime, recommender, ask)
+    many = [
+        (positions, _begin_many(runtime, snapshot.recommenders[name], asks, positions))
+        for name, positions in together.items()
+    ]
+    for positions, group in many:
+        outcomes = await settled([group])
+        for place, position in enumerate(positions):
+            whole = outcomes[0]
+            answers[position] = whole if isinstance(whole, DiscreetError) else whole[place]
+    for position, one in zip(retried, await settled(list(retried.values())), strict=True):
+        answers[position] = one
     return answers
+
+
+_UNKNOWN = UnknownRecommender("no recommender of that name")
+
+
+def _begin_many(
+    runtime: Runtime, recommender: Recommender, asks: Sequence[Ask], positions: Sequence[int]
+) -> Awaitable[Sequence[Recommendation | DiscreetError]] | DiscreetError:
+    family = runtime.families[recommender.algorithm]
+    return begun(family.answer_many, runtime, recommender, [asks[each] for each in positions])
 
 
 def _begin(runtime: Runtime, recommender: Recommender, ask: Ask) -> Awaitable[Recommendation]:

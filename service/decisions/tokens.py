@@ -14,7 +14,7 @@ import hashlib
 import os
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCMSIV
@@ -35,8 +35,7 @@ _CHOICE = struct.Struct("<If")
 _VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(NamedTuple):
     """What a token carries: enough to learn from feedback, and nothing about who asked.
 
     `note` is whatever else the decision needs when feedback comes; most need nothing.
@@ -101,7 +100,9 @@ def seal_decision(sealer: Sealer, pending: Pending) -> str:
         decision.address.key,
         pending.nano_epsilon,
         len(decision.choices),
-    ) + b"".join(_CHOICE.pack(choice.slot, choice.propensity) for choice in decision.choices)
+    )
+    for choice in decision.choices:
+        content += _CHOICE.pack(*choice)
     content += pending.note
     return base64.urlsafe_b64encode(sealer.seal(content, purpose=_PURPOSE)).rstrip(b"=").decode()
 

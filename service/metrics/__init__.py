@@ -59,11 +59,12 @@ class Metrics:
         charge: Charge,
         items: int,
         estimated_regret: float,
+        answers: int = 1,
     ) -> None:
         tally = self._tally(recommender, algorithm)
-        tally.answers[outcome] = tally.answers.get(outcome, 0) + 1
+        tally.answers[outcome] = tally.answers.get(outcome, 0) + answers
         tally.items += items
-        _charge(tally, charge)
+        _charge(tally, charge, answers)
         tally.regret += max(estimated_regret, 0.0)
 
     def feedback(self, *, recommender: str, algorithm: str, outcome: Heard, reward: float) -> None:
@@ -250,9 +251,9 @@ def _flush(group: Mapping[Any, Durations]) -> None:
             durations.flush()
 
 
-def _charge(tally: Tally, charge: Charge) -> None:
+def _charge(tally: Tally, charge: Charge, times: int = 1) -> None:
     """Add a charge. Gaussian releases have no epsilon alone, which the ledger books as no limit."""
     if charge.nano_epsilon != UNLIMITED:
-        tally.nano_epsilon += charge.nano_epsilon
+        tally.nano_epsilon += times * charge.nano_epsilon
     if charge.nano_rho != UNLIMITED:
-        tally.nano_rho += charge.nano_rho
+        tally.nano_rho += times * charge.nano_rho

@@ -247,8 +247,13 @@ class ShortlistResponse:
 
     def choose(self, *, best: int, size: int, noise: NoiseSource) -> Released[int]:
         """Return the position of one arm in a shortlist of `size` whose best is at `best`."""
-        check_best(best, size)
-        return Released(self._draw(best, size, noise), self._event)
+        return Released(self.position(best, size, noise), self._event)
+
+    def position(self, best: int, size: int, noise: NoiseSource) -> int:
+        """Return the position alone, for a caller that has its event already."""
+        if not 0 <= best < size:
+            check_best(best, size)
+        return self._draw(best, size, noise)
 
     def choose_several(
         self, *, ranking: Sequence[int], count: int, noise: NoiseSource

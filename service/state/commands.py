@@ -71,9 +71,23 @@ class Part(Command):
     __slots__ = ("gathered", "position")
 
     def __init__(
-        self, payload: bytes, *, gathered: "Gathered", position: int, **common: Any
+        self,
+        payload: bytes,
+        key: bytes,
+        convert: Callable[[Any], Any],
+        repeatable: bool,
+        deadline: float,
+        gathered: "Gathered",
+        position: int,
     ) -> None:
-        super().__init__(payload, future=gathered.future, **common)
+        # Written out: a batch makes thousands of these, and a call costs as much as all the rest.
+        self.payload = payload
+        self.key = key
+        self.convert = convert
+        self.future = gathered.future
+        self.repeatable = repeatable
+        self.deadline = deadline
+        self.attempts = 0
         self.gathered = gathered
         self.position = position
 
@@ -83,6 +97,27 @@ class Part(Command):
         gathered.missing -= 1
         if not gathered.missing:
             self.future.set_result(gathered.results)
+
+
+class Entry(Part):
+    """A part whose failure is its own: it is listed in its place, and the others go on."""
+
+    __slots__ = ()
+
+    @property
+    def done(self) -> bool:
+        """Tell whether this entry has its result, or nobody waits for any of them."""
+        return self.gathered.results[self.position] is not None or self.future.done()
+
+    def succeed(self, reply: Any) -> None:
+        """Hand over the converted reply, unless this entry was given up before it came."""
+        if self.gathered.results[self.position] is None:
+            super().succeed(reply)
+
+    def fail(self, error: Exception) -> None:
+        """List the error where the result would stand."""
+        if not self.done:
+            self.deliver(error)
 
 
 class Gathered:

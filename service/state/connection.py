@@ -7,10 +7,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import Any, TypeVar
 
-from service.errors import StoreUnavailable
+from service.errors import DiscreetError, StoreUnavailable
 from service.state import replies
 from service.state.cluster import Cluster
-from service.state.commands import Command, Gathered, Part
+from service.state.commands import Command, Entry, Gathered, Part
 from service.state.keys import Keys
 from service.state.routes import OneLane, Route
 from service.state.urls import Kind, Location
@@ -81,24 +81,38 @@ class Connection:
         self, commands: Sequence[tuple[bytes, bytes]], convert: Callable[[Any], T]
     ) -> "asyncio.Future[list[T]]":
         """Send repeatable commands, each to the server of its key, for one list of answers."""
+        return self._send_parts(Part, commands, convert, repeatable=True)
+
+    def _send_each(
+        self,
+        commands: Sequence[tuple[bytes, bytes]],
+        convert: Callable[[Any], T],
+        *,
+        repeatable: bool = True,
+    ) -> "asyncio.Future[list[T | DiscreetError]]":
+        """Send many commands, each to the server of its key; one that fails is listed as why."""
+        return self._send_parts(Entry, commands, convert, repeatable=repeatable)
+
+    def _send_parts(
+        self,
+        kind: type[Part],
+        commands: Sequence[tuple[bytes, bytes]],
+        convert: Callable[[Any], Any],
+        *,
+        repeatable: bool,
+    ) -> "asyncio.Future[list[Any]]":
         route, loop = self._opened()
-        future: asyncio.Future[list[T]] = loop.create_future()
+        future: asyncio.Future[list[Any]] = loop.create_future()
         if not commands:
             future.set_result([])
         gathered = Gathered(future, len(commands))
         deadline = loop.time() + self._timeout
-        for position, (payload, key) in enumerate(commands):
-            route.submit(
-                Part(
-                    payload,
-                    gathered=gathered,
-                    position=position,
-                    key=key,
-                    convert=convert,
-                    repeatable=True,
-                    deadline=deadline,
-                )
-            )
+        route.submit_all(
+            [
+                kind(payload, key, convert, repeatable, deadline, gathered, position)
+                for position, (payload, key) in enumerate(commands)
+            ]
+        )
         return future
 
     def _send_together(self, commands: Sequence[tuple[bytes, bytes]]) -> Awaitable[None]:

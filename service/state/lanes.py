@@ -77,6 +77,15 @@ class Lane:
         else:
             self._waiting.append(command)
 
+    def send_all(self, commands: Sequence[Command]) -> None:
+        """Send many commands, as `send` would each of them."""
+        wire = self._wire
+        if wire is not None and wire.in_flight + len(commands) < MOST_OUTSTANDING:
+            wire.send_all(commands)
+        else:
+            for command in commands:
+                self.send(command)
+
     @property
     def wire(self) -> Wire | None:
         """Return the connection, if there is one, for questions about the server itself."""

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import numpy as np
 
-from service.errors import StateOverflow, UnknownDecision
+from service.errors import DiscreetError, StateOverflow, UnknownDecision
 from service.privacy.charges import Charge, Limit
 from service.state import checks
 from service.state.expiring import Expiring
@@ -53,23 +53,33 @@ class MemoryStore(MemoryValues):
         marker_ttl: int = 86_400,
     ) -> Awaitable[Account]:
         checks.digest("principal", principal)
+        if marker is None:
+            return Ready(self._debit(principal, charge, limit))
+        checks.digest("marker", marker)
+        checks.ttl("marker_ttl", marker_ttl)
+        markers = self._markers.get(principal)
+        if markers is None:
+            markers = self._markers[principal] = Expiring(self._clock)
+        if (marker, charge) in markers:
+            return Ready(Account(granted=True, spent=self._ledgers.get(principal, Charge())))
+        account = self._debit(principal, charge, limit)
+        if account.granted:
+            markers.put((marker, charge), None, marker_ttl)
+        return Ready(account)
+
+    def spend_each(
+        self, *, principals: Sequence[bytes], charge: Charge, limit: Limit
+    ) -> Awaitable[Sequence[Account | DiscreetError]]:
+        checks.digests("principals", principals)
+        return Ready([self._debit(each, charge, limit) for each in principals])
+
+    def _debit(self, principal: bytes, charge: Charge, limit: Limit) -> Account:
         spent = self._ledgers.get(principal, Charge())
-        markers = None
-        if marker is not None:
-            checks.digest("marker", marker)
-            checks.ttl("marker_ttl", marker_ttl)
-            markers = self._markers.get(principal)
-            if markers is None:
-                markers = self._markers[principal] = Expiring(self._clock)
-            if (marker, charge) in markers:
-                return Ready(Account(granted=True, spent=spent))
         total = spent + charge
         if not limit.admits(total):
-            return Ready(Account(granted=False, spent=spent))
+            return Account(granted=False, spent=spent)
         self._ledgers[principal] = total
-        if markers is not None and marker is not None:
-            markers.put((marker, charge), None, marker_ttl)
-        return Ready(Account(granted=True, spent=total))
+        return Account(granted=True, spent=total)
 
     def balance(self, *, principal: bytes) -> Awaitable[Charge]:
         return Ready(self._ledgers.get(checks.digest("principal", principal), Charge()))
@@ -79,8 +89,16 @@ class MemoryStore(MemoryValues):
         return Ready(list(dict.fromkeys(marker for marker, _ in markers)) if markers else [])
 
     def read(self, *, addresses: Sequence[bytes]) -> Awaitable[Sequence[Vector]]:
+        return Ready(self._vectors(addresses))
+
+    def read_each(
+        self, *, addresses: Sequence[bytes]
+    ) -> Awaitable[Sequence[Vector | DiscreetError]]:
+        return Ready(self._vectors(addresses))
+
+    def _vectors(self, addresses: Sequence[bytes]) -> list[Vector]:
         cells = self._cells
-        return Ready([cells.get(checks.digest("addresses", each), NOTHING) for each in addresses])
+        return [cells.get(each, NOTHING) for each in checks.digests("addresses", addresses)]
 
     def learn(
         self,

@@ -10,13 +10,13 @@ The store belongs to the event loop in which it was opened.
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 
-from service.errors import InvalidArgument
+from service.errors import DiscreetError, InvalidArgument
 from service.privacy.charges import Charge, Limit
 from service.state import checks, replies, scripts
 from service.state.codec import pack_amounts
 from service.state.keys import DEFAULT_NAMESPACE, Keys
 from service.state.redis_values import RedisValues
-from service.state.scripts import packed
+from service.state.scripts import getting, packed
 from service.state.stores import Account, Event, Learned, Registry, Vector
 from service.state.urls import parse
 
@@ -63,6 +63,15 @@ class RedisStore(RedisValues):
         )
         return self._send(payload, ledger, replies.account)
 
+    def spend_each(
+        self, *, principals: Sequence[bytes], charge: Charge, limit: Limit
+    ) -> Awaitable[Sequence[Account | DiscreetError]]:
+        key_of = self._keys.ledger
+        ledgers = [key_of(each) for each in checks.digests("principals", principals)]
+        payloads = scripts.SPEND.calls(ledgers, pack_amounts(charge), pack_amounts(limit))
+        commands = list(zip(payloads, ledgers, strict=True))
+        return self._send_each(commands, replies.account, repeatable=False)
+
     def balance(self, *, principal: bytes) -> Awaitable[Charge]:
         ledger = self._keys.ledger(checks.digest("principal", principal))
         return self._send(packed(b"GET", ledger), ledger, replies.charge)
@@ -79,6 +88,14 @@ class RedisStore(RedisValues):
         if len(cells) == 1:
             return self._send(packed(b"GET", cells[0]), cells[0], replies.vectors)
         return self._send_all([(packed(b"GET", cell), cell) for cell in cells], replies.vector)
+
+    def read_each(
+        self, *, addresses: Sequence[bytes]
+    ) -> Awaitable[Sequence[Vector | DiscreetError]]:
+        key_of = self._keys.cell
+        cells = [key_of(each) for each in checks.digests("addresses", addresses)]
+        commands = list(zip(getting(cells), cells, strict=True))
+        return self._send_each(commands, replies.view)
 
     def learn(
         self,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from service.errors import StateOverflow, UnknownDecision
 from service.state import checks
-from service.state.codec import LEDGER_BYTES, unpack_charge, unpack_vector
+from service.state.codec import LEDGER_BYTES, unpack_charge, unpack_vector, view_vector
 from service.state.stores import Account, Blob, Claim, Event, Learned, Registry, Vector, Written
 
 VERSION_BYTES = 8
@@ -25,7 +25,7 @@ def account(reply: tuple[int, bytes]) -> Account:
     granted, ledger = reply
     if granted not in (0, 1):
         raise ValueError("an unreadable ledger")
-    return Account(granted=granted == 1, spent=unpack_charge(ledger))
+    return Account(granted == 1, unpack_charge(ledger))
 
 
 def markers(reply: Sequence[bytes]) -> list[bytes]:
@@ -122,4 +122,5 @@ def numbers(reply: Sequence[bytes | None]) -> list[int | None]:
 
 
 vector = unpack_vector
+view = view_vector
 charge = unpack_charge

@@ -38,6 +38,11 @@ class Route(ABC):
     def submit(self, command: Command) -> None:
         """Send a command where its key lives."""
 
+    def submit_all(self, commands: Sequence[Command]) -> None:
+        """Send many commands, each where its key lives."""
+        for command in commands:
+            self.submit(command)
+
     @abstractmethod
     def lanes(self) -> Iterable[Lane]:
         """Return the lanes in use."""
@@ -129,6 +134,9 @@ class OneLane(Route):
 
     def submit(self, command: Command) -> None:
         self._lane.send(command)
+
+    def submit_all(self, commands: Sequence[Command]) -> None:
+        self._lane.send_all(commands)
 
     def lanes(self) -> Iterable[Lane]:
         return (self._lane,)

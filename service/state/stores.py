@@ -10,18 +10,18 @@ A store that does not answer in time raises `StoreUnavailable`, and the caller r
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from service.errors import DiscreetError
 from service.privacy.charges import Charge, Limit
 
 Vector = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(NamedTuple):
     """A ledger after an attempt to debit it: `spent` includes the debit only if `granted`."""
 
     granted: bool
@@ -104,6 +104,16 @@ class Store(Protocol):
         """
         ...
 
+    def spend_each(
+        self, *, principals: Sequence[bytes], charge: Charge, limit: Limit
+    ) -> Awaitable[Sequence[Account | DiscreetError]]:
+        """Debit the same charge to many principals, each as `spend` would, in this order.
+
+        One that comes twice is debited twice. A debit that failed, or whose fate is unknown, is
+        listed as its error; the others stand.
+        """
+        ...
+
     def balance(self, *, principal: bytes) -> Awaitable[Charge]:
         """Return what the principal has spent; an unknown principal has spent nothing."""
         ...
@@ -116,6 +126,18 @@ class Store(Protocol):
 
     def read(self, *, addresses: Sequence[bytes]) -> Awaitable[Sequence[Vector]]:
         """Return the vectors at these addresses; an absent one is empty."""
+        ...
+
+    def read_each(
+        self, *, addresses: Sequence[bytes]
+    ) -> Awaitable[Sequence[Vector | DiscreetError]]:
+        """Return the vectors at these addresses, to be read and not kept.
+
+        One that cannot be read is listed as its error.
+
+        An address that comes twice is read twice: what a batch costs must not tell how many of
+        its contexts lie together.
+        """
         ...
 
     def learn(

@@ -1,6 +1,7 @@
 """One connection, many commands in flight.
 
-Commands of one turn of the event loop leave in one write; replies are matched to them in order.
+Commands of one turn of the event loop leave in one write, or in a few when they are many, so that
+the server begins while the rest are still being written; replies are matched to them in order.
 Nothing waits for a reply before writing the next command: that is what makes a command cheap.
 """
 
@@ -23,6 +24,9 @@ class Refused(DiscreetError):
         self.message = message
         super().__init__(f"the store refused a command ({self.code})")
 
+
+_AT_ONCE = 500
+"""Commands of one write when there are many: more than 64 KiB, which a loop passes on at once."""
 
 Lost = Callable[[Sequence[Command], Sequence[Command]], None]
 """Called once with the commands that may have run, and those that certainly have not."""
@@ -59,6 +63,20 @@ class Wire(asyncio.Protocol):
         if not self._flushing:
             self._flushing = True
             self._loop.call_soon(self._flush)
+
+    def send_all(self, commands: Sequence[Command]) -> None:
+        """Queue many commands; they begin to leave before the last of them is queued."""
+        if self._finished:
+            for command in commands:
+                self.send(command)
+            return
+        if not self._pending:
+            self._progress = self._loop.time()
+        for start in range(0, len(commands), _AT_ONCE):
+            some = commands[start : start + _AT_ONCE]
+            self._pending.extend(some)
+            self._outgoing.extend([command.payload for command in some])
+            self._flush()
 
     def ask(self, payload: bytes) -> "asyncio.Future[Any]":
         """Send a command outside any route and return its raw reply; an error reply is raised."""

@@ -10,6 +10,7 @@ from service.algorithms.adaptive_partition import AdaptivePartition
 from service.algorithms.adaptive_partition_published import PublishedAdaptivePartition
 from service.algorithms.cell import REWARD_STEPS
 from service.algorithms.contract import Choice, Decision, Deeper, Plan, Request, Vector
+from service.algorithms.memory import MOST_WHOLE
 from service.errors import InvalidArgument
 from service.privacy.events import ExactRelease, RandomisedResponse, Repeated
 from service.simulation.noise import SeededNoise
@@ -96,8 +97,8 @@ class TestWhatItCharges:
         ):
             plan = step.plan
         assert step.address.level == 2
-        assert step.mixture.response is not None
-        assert step.mixture.response.epsilon == 1.0
+        assert step.mixture.odds.response is not None
+        assert step.mixture.odds.response.epsilon == 1.0
 
     def test_a_survey_between_plan_and_decision_changes_neither_price_nor_draw(self) -> None:
         one = learner(mode="geometric", epsilon=0.5, similarity=1.0)
@@ -113,9 +114,9 @@ class TestWhatItCharges:
         assert step.events == plan.events == (RandomisedResponse(0.5),)
         found = one.find(state=played.read(before.plan), plan=before.plan, request=ask())
         assert not isinstance(found, Deeper)
-        assert found.mixture.response is not None
-        assert found.mixture.response.epsilon == 0.5
-        assert found.mixture.size == ARMS  # nothing was known when it was planned
+        assert found.mixture.odds.response is not None
+        assert found.mixture.odds.response.epsilon == 0.5
+        assert found.mixture.odds.size == ARMS  # nothing was known when it was planned
 
 
 class TestWhatItReads:
@@ -286,10 +287,10 @@ class TestSizes:
 
     def test_memory_stays_bounded_whoever_comes(self) -> None:
         one = AdaptivePartition(generation=b"g", dimensions=2, arms=50_000, base=1.0, growth=0.01)
-        memory = one._memory
+        memory = one.memory
         rng = np.random.default_rng(0)
         request = Request(rng.random(2), np.arange(3))
-        for _ in range(3 * memory.most_cells):
+        for _ in range(3 * memory.most_split):
             request = Request(rng.random(2), np.arange(3))
             plan: Plan = one.plan(request=request)
             for _ in range(2):
@@ -298,7 +299,8 @@ class TestSizes:
                 assert isinstance(step, Deeper)
                 plan = step.plan
             one.find(state=dict.fromkeys(plan.reads, NOTHING), plan=plan, request=request)
-        assert len(memory) <= 2 * memory.most_cells
+        assert len(memory.split) <= memory.most_split
+        assert len(memory.whole) <= MOST_WHOLE
 
 
 class TestLearning:

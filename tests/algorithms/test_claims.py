@@ -21,7 +21,7 @@ def test_the_lesson_leaves_cells_that_disagree_at_different_depths() -> None:
     taught = Taught(mode="geometric")
     found = [taught.found(context) for context in (0.05, 0.3, 0.6)]
     assert len({one.address.level for one in found}) > 1
-    assert len({int(one.mixture.ranking[one.mixture.best]) for one in found}) == 3
+    assert len({int(one.mixture.odds.ranking[one.mixture.best]) for one in found}) == 3
 
 
 def test_lists_have_probability_one() -> None:

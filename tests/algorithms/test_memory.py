@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from service.algorithms.cell import REWARD_STEPS
-from service.algorithms.memory import MOST_BYTES, MOST_CELLS, Memory, posterior
+from service.algorithms.memory import MOST_BYTES, MOST_SPLIT, MOST_WHOLE, Memory, posterior
 from service.algorithms.outlook import Outlook
 
 VECTOR = np.array([30, 30, 15 * REWARD_STEPS, 0, 0], dtype=np.int64)
@@ -21,7 +21,8 @@ def test_means_start_at_the_parents_and_move_with_data() -> None:
 
 
 def test_a_split_cell_keeps_its_means_until_the_outlook_changes() -> None:
-    cell = Memory(arms=2, outlook=blank()).note_split(b"k", VECTOR)
+    memory = Memory(arms=2, outlook=blank())
+    cell = memory.note_split(name=b"k", key=b"key of k", vector=VECTOR)
     first = blank()
     means = cell.means(prior=np.array([0.1, 0.1]), outlook=first)
     assert cell.means(prior=np.array([0.9, 0.9]), outlook=first) is means
@@ -31,35 +32,46 @@ def test_a_split_cell_keeps_its_means_until_the_outlook_changes() -> None:
     assert 0.1 < means[0] < 0.5 < renewed[0] < 0.9
 
 
+def note_split(memory: Memory, name: bytes) -> None:
+    memory.note_split(name=name, key=b"key of " + name, vector=VECTOR)
+
+
 def test_a_cell_is_whole_until_it_has_split() -> None:
     memory = Memory(arms=2, outlook=blank())
-    assert not memory.was_whole(b"k")
-    memory.note_whole(b"k")
-    assert memory.was_whole(b"k")
-    assert memory.split(b"k") is None
-    memory.note_split(b"k", VECTOR)
-    assert not memory.was_whole(b"k")
-    assert memory.split(b"k") is not None
+    memory.note_whole(b"key of k")
+    assert b"key of k" in memory.whole
+    note_split(memory, b"k")
+    assert b"key of k" not in memory.whole
+    assert b"k" in memory.split
 
 
-def test_the_least_recently_used_cells_are_forgotten() -> None:
+def test_the_cells_noted_first_are_forgotten_and_noted_again() -> None:
+    memory = Memory(arms=1_000, outlook=blank())
+    for number in range(memory.most_split + 1):
+        note_split(memory, number.to_bytes(4, "big"))
+    assert len(memory) == memory.most_split
+    first = (0).to_bytes(4, "big")
+    assert first not in memory.split
+    note_split(memory, first)
+    assert first in memory.split
+    assert len(memory) == memory.most_split
+
+
+def test_whole_cells_are_bounded_too() -> None:
     memory = Memory(arms=2, outlook=blank())
-    memory.note_split(b"used", VECTOR)
-    for number in range(3 * memory.most_cells):
-        memory.note_split(number.to_bytes(4, "big"), VECTOR)
-        memory.note_whole(number.to_bytes(5, "big"))
-        assert memory.split(b"used") is not None
-    assert len(memory) == 2 * memory.most_cells
-    assert memory.split((0).to_bytes(4, "big")) is None
-    assert not memory.was_whole((0).to_bytes(5, "big"))
+    for number in range(MOST_WHOLE + 10):
+        memory.note_whole(number.to_bytes(4, "big"))
+        memory.note_whole((MOST_WHOLE // 2).to_bytes(4, "big"))
+    assert len(memory) == MOST_WHOLE
+    assert (0).to_bytes(4, "big") not in memory.whole
 
 
 @pytest.mark.parametrize("arms", [0, 20, 1_000, 10_000])
 def test_its_size_is_bounded_in_bytes(arms: int) -> None:
     memory = Memory(arms=arms, outlook=blank())
-    assert 64 <= memory.most_cells <= MOST_CELLS
+    assert 64 <= memory.most_split <= MOST_SPLIT
     # A vector of two numbers an arm, and its means; 64 cells are kept however large.
-    assert memory.most_cells == 64 or memory.most_cells * 24 * arms <= MOST_BYTES
+    assert memory.most_split == 64 or memory.most_split * 24 * arms <= MOST_BYTES
 
 
 def test_the_widest_offer_is_told_once() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.algorithms.mixture import Mixture
+from service.algorithms.mixture import Mixture, Odds
 from service.algorithms.outlook import COIN_SIDES
 from service.privacy.choice import ShortlistResponse
 from service.simulation.noise import SeededNoise
@@ -24,16 +24,15 @@ def mixture(
     curiosity: tuple[int, ...] = (1, 2, 3, 4),
 ) -> Mixture:
     """Return a mixture over the arms 2, 3, 5 and 7, ranked 5, 3, 7, 2."""
-    return Mixture(
+    odds = Odds(
         arms=np.array([2, 3, 5, 7]),
         curiosity=np.array(curiosity),
-        curiosity_total=sum(curiosity),
         coin=coin,
         ranking=np.array([5, 3, 7, 2]),
-        utilities=np.array(utilities),
         size=size,
         response=None if epsilon is None else ShortlistResponse(epsilon=epsilon),
     )
+    return Mixture(odds, np.array(utilities))
 
 
 def test_the_law_is_the_formula() -> None:
@@ -77,13 +76,13 @@ def test_draws_follow_the_law(epsilon: float | None, coin: int) -> None:
 
 def test_a_list_goes_on_with_what_is_left() -> None:
     rest = mixture().without(3)
-    assert rest.arms.tolist() == [2, 5, 7]
-    assert rest.curiosity.tolist() == [1, 3, 4]
-    assert rest.shortlist.tolist() == [5, 7, 2]
-    assert int(rest.ranking[rest.best]) == 7
+    assert rest.odds.arms.tolist() == [2, 5, 7]
+    assert rest.odds.curiosity.tolist() == [1, 3, 4]
+    assert rest.odds.shortlist.tolist() == [5, 7, 2]
+    assert int(rest.odds.ranking[rest.best]) == 7
     assert sum(rest.law().values()) == 1
     explored_beyond = mixture(size=2).without(2)
-    assert explored_beyond.shortlist.tolist() == [5, 3]
+    assert explored_beyond.odds.shortlist.tolist() == [5, 3]
 
 
 def test_the_last_arm_is_certain() -> None:
@@ -109,7 +108,7 @@ def test_the_ratio_is_within_the_finer_bound_of_the_proof(
         laws.append(one.law())
     g = coin / COIN_SIDES
     a = 1 / (math.exp(epsilon) + size - 1)
-    listed = set(one.shortlist.tolist())
+    listed = set(one.odds.shortlist.tolist())
     for slot, weight in zip((2, 3, 5, 7), weights, strict=True):
         shares = [law[slot] for law in laws]
         if slot not in listed or size == 1:

@@ -7,7 +7,6 @@ it must say no to learners that are wrong in the ways that are easiest to be wro
 
 import itertools
 import math
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 
 from service.algorithms.adaptive_partition import AdaptivePartition, Found
+from service.algorithms.claims import changed
 from service.algorithms.contract import Address, Choice, Decision, Deeper, Plan, Request
 from service.algorithms.mixture import Mixture
 from service.privacy.events import PrivacyEvent, RandomisedResponse, Repeated
@@ -113,7 +113,7 @@ def mixtures(played: Played, limit: int = 1) -> tuple[list[Mixture], Fraction]:
     [events] = prices
     # Otherwise there would be nothing to tell apart.
     assert len({address.level for address in found}) > 1
-    assert len({int(one.ranking[one.best]) for one in found.values()}) > 2
+    assert len({int(one.odds.ranking[one.best]) for one in found.values()}) > 2
     return list(found.values()), charged(events)
 
 
@@ -168,18 +168,18 @@ class TestPlantedFaults:
         planted = []
         for mixture in cells:
             weights = np.ones(ARMS, dtype=np.int64)
-            weights[mixture.ranking[mixture.best]] = 10**6
-            planted.append(replace(mixture, curiosity=weights))
+            weights[mixture.odds.ranking[mixture.best]] = 10**6
+            planted.append(changed(mixture, curiosity=weights))
         assert worst_ratio(laws(planted)) > exp_below(price)
 
     def test_a_rate_of_exploration_that_looks_at_the_cell(self) -> None:
         cells, price = mixtures(taught("uniform"))
-        planted = [replace(one, coin=2**31 if one.best else 2**22) for one in cells]
+        planted = [changed(one, coin=2**31 if one.best else 2**22) for one in cells]
         assert worst_ratio(laws(planted)) > exp_below(price)
 
     def test_a_shortlist_that_looks_at_the_cell(self) -> None:
         cells, price = mixtures(taught("uniform"))
-        planted = [replace(one, size=1 + one.best) for one in cells]
+        planted = [changed(one, size=1 + one.best) for one in cells]
         assert worst_ratio(laws(planted)) > exp_below(price)
 
     def test_a_geometric_answer_charged_at_the_first_level(self) -> None:

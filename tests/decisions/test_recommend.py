@@ -69,13 +69,13 @@ async def test_a_refusing_recommender_says_so(runtime: Runtime) -> None:
         "strict",
         document(privacy={"epsilon": 1, "budget": {"epsilon": 1}, "on_exhausted": "refuse"}),
     )
-    await recommend(runtime, replace(ASK, recommender="strict"))
+    await recommend(runtime, ASK._replace(recommender="strict"))
     with pytest.raises(BudgetExhausted):
-        await recommend(runtime, replace(ASK, recommender="strict"))
+        await recommend(runtime, ASK._replace(recommender="strict"))
 
 
 async def test_a_list_is_drawn_without_repeats_and_charged_per_draw(runtime: Runtime) -> None:
-    answer = await recommend(runtime, replace(ASK, limit=3))
+    answer = await recommend(runtime, ASK._replace(limit=3))
     assert len(set(answer.items)) == 3
     assert answer.privacy.epsilon == 3.0
     assert await spent(runtime) == 3.0
@@ -84,13 +84,13 @@ async def test_a_list_is_drawn_without_repeats_and_charged_per_draw(runtime: Run
 async def test_the_last_of_a_whole_catalogue_is_no_choice_and_costs_nothing(
     runtime: Runtime,
 ) -> None:
-    answer = await recommend(runtime, replace(ASK, limit=10))
+    answer = await recommend(runtime, ASK._replace(limit=10))
     assert set(answer.items) == {"a", "b", "c", "d"}
     assert answer.privacy.epsilon == 3.0
 
 
 async def test_a_single_item_is_no_choice_and_costs_nothing(runtime: Runtime) -> None:
-    answer = await recommend(runtime, replace(ASK, candidates=["b"]))
+    answer = await recommend(runtime, ASK._replace(candidates=["b"]))
     assert answer.items == ("b",)
     assert answer.privacy.epsilon == 0.0
 
@@ -99,13 +99,13 @@ async def test_excluded_and_hidden_items_are_never_answered(runtime: Runtime) ->
     await runtime.registry.put("big", document(privacy={"budget": {"epsilon": 1e6}}))
     await runtime.registry.hide_item("big", "a", True)
     await runtime.registry.remove_item("big", "b")
-    ask = replace(ASK, recommender="big", exclude=["c", "unheard of"])
+    ask = ASK._replace(recommender="big", exclude=["c", "unheard of"])
     for _ in range(50):
         assert (await recommend(runtime, ask)).items == ("d",)
 
 
 async def test_nothing_left_is_an_empty_answer_that_costs_nothing(runtime: Runtime) -> None:
-    answer = await recommend(runtime, replace(ASK, exclude=["a", "b", "c", "d"]))
+    answer = await recommend(runtime, ASK._replace(exclude=["a", "b", "c", "d"]))
     assert answer.items == ()
     assert not answer.personalised
     assert await spent(runtime) == 0.0
@@ -119,27 +119,27 @@ async def test_bad_input_is_named_and_costs_nothing(
     runtime: Runtime, change: dict[str, Any], argument: str
 ) -> None:
     with pytest.raises(InvalidArgument) as caught:
-        await recommend(runtime, replace(ASK, event_id="e", **change))
+        await recommend(runtime, ASK._replace(event_id="e", **change))
     assert caught.value.argument == argument
     assert await spent(runtime) == 0.0
-    assert (await recommend(runtime, replace(ASK, event_id="e"))).personalised
+    assert (await recommend(runtime, ASK._replace(event_id="e"))).personalised
 
 
 async def test_an_unknown_recommender_is_said(runtime: Runtime) -> None:
     with pytest.raises(UnknownRecommender):
-        await recommend(runtime, replace(ASK, recommender="nobody"))
+        await recommend(runtime, ASK._replace(recommender="nobody"))
 
 
 async def test_no_protection_is_answered_without_a_ledger(runtime: Runtime) -> None:
     await runtime.registry.put("open", document(privacy={"mode": "none"}))
     for _ in range(30):
-        answer = await recommend(runtime, replace(ASK, recommender="open"))
+        answer = await recommend(runtime, ASK._replace(recommender="open"))
     assert answer.privacy.epsilon is None
     assert answer.privacy.spent is None
 
 
 async def test_a_retry_gets_the_same_answer_and_pays_once(runtime: Runtime) -> None:
-    ask = replace(ASK, event_id="click-1")
+    ask = ASK._replace(event_id="click-1")
     first = await recommend(runtime, ask)
     again = await asyncio.gather(*(recommend(runtime, ask) for _ in range(20)))
     assert set(again) == {first}
@@ -147,7 +147,7 @@ async def test_a_retry_gets_the_same_answer_and_pays_once(runtime: Runtime) -> N
 
 
 async def test_parallel_firsts_agree_and_pay_once(runtime: Runtime) -> None:
-    ask = replace(ASK, event_id="click-2")
+    ask = ASK._replace(event_id="click-2")
     answers = await asyncio.gather(*(recommend(runtime, ask) for _ in range(20)))
     assert len(set(answers)) == 1
     assert await spent(runtime) == 1.0
@@ -160,8 +160,8 @@ async def test_parallel_firsts_agree_and_pay_once(runtime: Runtime) -> None:
 async def test_an_event_id_for_another_question_is_refused_and_costs_nothing(
     runtime: Runtime, change: dict[str, Any]
 ) -> None:
-    await recommend(runtime, replace(ASK, event_id="click-3"))
-    other = replace(ASK, event_id="click-3", **change)
+    await recommend(runtime, ASK._replace(event_id="click-3"))
+    other = ASK._replace(event_id="click-3", **change)
     with pytest.raises(EventReused):
         await recommend(runtime, other)
     assert await spent(runtime) == 1.0
@@ -203,7 +203,7 @@ async def faltering(anyio_backend: str) -> Runtime:
 async def test_a_crash_between_paying_and_answering_is_not_paid_twice(faltering: Runtime) -> None:
     assert isinstance(faltering.store, Faltering)
     faltering.store.fails = "answer_event"
-    ask = replace(ASK, event_id="click-4")
+    ask = ASK._replace(event_id="click-4")
     with pytest.raises(StoreUnavailable):
         await recommend(faltering, ask)
     assert (await recommend(faltering, ask)).personalised
@@ -239,11 +239,11 @@ async def test_a_batch_answers_each_by_itself_in_order(runtime: Runtime) -> None
         runtime,
         [
             ASK,
-            replace(ASK, recommender="nobody"),
-            replace(ASK, context=[0.1]),
-            replace(ASK, event_id="click-5"),
-            replace(ASK, event_id="click-5"),
-            replace(ASK, client="another", limit=2),
+            ASK._replace(recommender="nobody"),
+            ASK._replace(context=[0.1]),
+            ASK._replace(event_id="click-5"),
+            ASK._replace(event_id="click-5"),
+            ASK._replace(client="another", limit=2),
         ],
     )
     assert [type(answer).__name__ for answer in answers] == [

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-from dataclasses import replace
 
 import pytest
 
@@ -75,7 +74,7 @@ async def test_changing_epsilon_or_exploration_keeps_what_was_learned(runtime: R
     assert not created
     assert after.generation == before.generation
     assert await runtime.store.count_cells(index=after.generation) == 1
-    assert (await recommend(runtime, replace(ask, client="d"))).privacy.epsilon == 0.5
+    assert (await recommend(runtime, ask._replace(client="d"))).privacy.epsilon == 0.5
 
 
 async def test_an_item_keeps_its_slot_and_nobody_inherits_it(runtime: Runtime) -> None:

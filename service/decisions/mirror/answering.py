@@ -36,22 +36,19 @@ def answer(
     recommender.touched = True
     principal = runtime.principals.client(recommender.name, ask.client)
     balance = runtime.store.balance(principal=principal)
-    chosen, by_model = _ranked(recommender, question, ask.limit, runtime.noise)
-    return _sealed(runtime, recommender, question, principal, chosen, by_model, balance)
+    chosen = _ranked(recommender, question, ask.limit, runtime.noise)
+    return _sealed(runtime, recommender, question, principal, chosen, balance)
 
 
 def _ranked(
     recommender: MirrorRecommender, question: Question, limit: int, noise: NoiseSource
-) -> tuple[npt.NDArray[np.intp], bool]:
-    """Return the places of the best, and whether the model had a say.
-
-    Ties, and the answers that explore, are in random order.
-    """
+) -> npt.NDArray[np.intp]:
+    """Return the places of the best. Ties, and the answers that explore, are in random order."""
     explores = noise.bits(_DRAW_BITS) < recommender.document.exploration.rate * 2**_DRAW_BITS
     rng = np.random.default_rng(noise.bits(64))
     if explores or not recommender.model.nonzeros or not len(question):
-        return rng.permutation(len(question))[:limit], False
-    return _best(recommender.scores(question), limit, rng), True
+        return rng.permutation(len(question))[:limit]
+    return _best(recommender.scores(question), limit, rng)
 
 
 def _best(scores: Floats, limit: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
@@ -66,7 +63,6 @@ async def _sealed(
     question: Question,
     principal: bytes,
     chosen: npt.NDArray[np.intp],
-    by_model: bool,
     balance: Awaitable[Charge],
 ) -> Recommendation:
     spent = await balance
@@ -86,8 +82,11 @@ async def _sealed(
     outcome = Answer.EMPTY
     if items:
         outcome = Answer.PERSONALISED if recommender.protected else Answer.UNPROTECTED
-    # The same list for everybody is nobody's, unless the candidates were chosen for somebody.
-    about_client = question.ids is not None or len(question.client.indices) > 0
+    # The same list for everybody is nobody's, unless the candidates were chosen for somebody; and
+    # a model that knows nothing ranks nothing. Whether this very answer explored, nobody is told.
+    personalised = bool(recommender.model.nonzeros) and (
+        question.ids is not None or len(question.client.indices) > 0
+    )
     expires_at = int(runtime.clock()) + recommender.ttl
     runtime.observer.recommendation(
         recommender=recommender.name,
@@ -104,14 +103,14 @@ async def _sealed(
         decision=Decision(
             choices=tuple(Choice(slot, 1.0) for slot in slots),
             address=_NOWHERE,
-            personalised=by_model and about_client,
+            personalised=personalised,
         ),
         note=write_note(note),
     )
     return Recommendation(
         recommendation_id=seal_decision(runtime.sealer, pending),
         items=items,
-        personalised=by_model and about_client,
+        personalised=personalised,
         privacy=UNPROTECTED if recommender.terms is None else recommender.terms.report(spent=spent),
         expires_at=expires_at,
     )

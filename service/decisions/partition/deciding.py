@@ -30,6 +30,15 @@ async def decide(
     raise StoreUnavailable("the learned partition is deeper than it can be")
 
 
+async def look_deeper(
+    runtime: "Runtime", learner: Learner, request: Request, step: Deeper, *, paid: Plan
+) -> Decision:
+    """Read what a first look has asked for, and decide."""
+    plan = _deeper(step, paid=paid)
+    vectors = await runtime.store.read(addresses=[address.key for address in plan.reads])
+    return await decide(runtime, learner, request, plan, vectors)
+
+
 def _deeper(step: Deeper, *, paid: Plan) -> Plan:
     if step.plan.events != paid.events:
         raise Underpaid("looking deeper must not change what is released")

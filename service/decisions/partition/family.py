@@ -1,21 +1,27 @@
 """Adaptive partition at work: what the service asks of every family, for this one."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING
 
 from service.decisions.asking import Ask, Feedback, Receipt, Recommendation
 from service.decisions.family import Plain
 from service.decisions.partition.answering import begin, finish
+from service.decisions.partition.answering_many import alike, begin_many, finish_many
 from service.decisions.partition.hearing import settle, submit
 from service.decisions.partition.learners import LearnerFactory, learner_for
 from service.decisions.partition.recommender import PartitionRecommender
 from service.decisions.partition.surveying import survey
 from service.decisions.recommender import Recommender, Stored
 from service.decisions.tokens import Pending
+from service.errors import DiscreetError
 
 if TYPE_CHECKING:
     from service.decisions.runtime import Runtime
+
+
+_FEW = 8
+"""Fewer than this are as quick one by one."""
 
 
 class PartitionFamily(Plain):
@@ -42,6 +48,21 @@ class PartitionFamily(Plain):
         # Vendors take their time; one must not hold up the rest of a batch.
         return asyncio.ensure_future(answered) if recommender.vendors else answered
 
+    def answer_many(
+        self, runtime: "Runtime", recommender: Recommender, asks: Sequence[Ask]
+    ) -> Awaitable[Sequence[Recommendation | DiscreetError]]:
+        """Debit and read for all of them in one round trip, which begins now."""
+        assert isinstance(recommender, PartitionRecommender)
+        together = alike(recommender, asks)
+        if len(together) < _FEW:
+            return super().answer_many(runtime, recommender, asks)
+        many = begin_many(runtime, recommender, [asks[row] for row in together])
+        if len(together) == len(asks):
+            return finish_many(runtime, many)
+        apart = sorted(set(range(len(asks))) - set(together))
+        others = super().answer_many(runtime, recommender, [asks[row] for row in apart])
+        return _in_order(together, finish_many(runtime, many), apart, others)
+
     def hear(
         self,
         runtime: "Runtime",
@@ -58,3 +79,15 @@ class PartitionFamily(Plain):
         """Look over what was learned."""
         assert isinstance(recommender, PartitionRecommender)
         await survey(store=runtime.store, recommender=recommender, observer=runtime.observer)
+
+
+async def _in_order(
+    together: Sequence[int],
+    many: Awaitable[Sequence[Recommendation | DiscreetError]],
+    apart: Sequence[int],
+    others: Awaitable[Sequence[Recommendation | DiscreetError]],
+) -> Sequence[Recommendation | DiscreetError]:
+    """Return the answers of both kinds in the order of the questions."""
+    answers = dict(zip(together, await many, strict=True))
+    answers.update(zip(apart, await others, strict=True))
+    return [answers[row] for row in range(len(answers))]

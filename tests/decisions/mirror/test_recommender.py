@@ -98,3 +98,13 @@ async def test_documents_that_cannot_be_served_are_refused(runtime: Runtime) -> 
     with pytest.raises(InvalidArgument, match="9999"):
         await runtime.registry.put("feed", node(items=[wrong]))
     assert "feed" not in await runtime.registry.names()
+
+
+async def test_nobody_is_told_which_answers_explored(runtime: Runtime) -> None:
+    """Half of 40 answers explore; a flag that followed them would show it but once in 2**39."""
+    await runtime.registry.put("feed", node(**CROSSED, exploration={"rate": 0.5}))
+    recommender = await found(runtime)
+    weights = np.ones(3 + 4 + 12, dtype=np.float32)
+    recommender.model = replace(recommender.model, weights=weights)
+    about = ask(candidates=None, features=Sparse([0], [1.0]), limit=9)
+    assert {(await recommend(runtime, about)).personalised for _ in range(40)} == {True}
