@@ -8,6 +8,7 @@ time, so that it is the neighbour of both, as often before as after.
 
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from drive import (
@@ -109,8 +110,8 @@ def _throughput_turns(
         bodies = {name: supplies[name].at_least(int(expected[name])) for name in ORDER}
         for name in order(turn):
             found = throughput(targets[name], f"/{path}", bodies[name], seconds)
-            samples[name].append(found)
             again = supplies[name].sent(found.requests)
+            samples[name].append(replace(found, repeated=again))
             expected[name] = 1.5 * found.requests
             say(
                 f"/{path} turn {turn + 1}: {name} {found.requests_per_second:,.0f} /s, "
@@ -149,6 +150,7 @@ def _figures(samples: Sequence[Sample], waits: Sequence[Latency]) -> dict[str, A
     return {
         "rps": round(statistics.median(one.requests_per_second for one in samples)),
         "cpu_us": round(statistics.median(one.cpu_microseconds for one in samples)),
+        "repeated": sum(one.repeated for one in samples),
         "p50_ms": round(statistics.median(one.p50_ms for one in waits), 2),
         "p99_ms": round(statistics.median(one.p99_ms for one in waits), 2),
         "dropped": sum(one.dropped for one in waits),

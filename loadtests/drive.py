@@ -35,6 +35,8 @@ class Sample:
     requests_per_second: float
     cpu_microseconds: float
     requests: int
+    repeated: int = 0
+    """Feedback for the second time, because more was asked for than had been prepared."""
 
 
 @dataclass(frozen=True)

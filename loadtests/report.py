@@ -135,7 +135,7 @@ def _paths(found: Found) -> Iterator[str]:
                 yield (
                     f"{'/' + path if first else '':12}{workers if first else '':>7}  {service:12}"
                     f"{one['rps']:8,}{one['cpu_us']:8,}{one['p50_ms']:9.2f}{one['p99_ms']:9.2f}"
-                    f"{one['dropped']:9,}{_ratio(row, service)}"
+                    f"{one['dropped']:9,}{_ratio(row, service)}{_repeated(one)}"
                 )
             yield f"{'':21}(latencies at {row['offered_rps']:,} requests a second)"
 
@@ -145,6 +145,11 @@ def _ratio(row: Found, service: str) -> str:
         return ""
     one = row[f"ratio_to_{service}"]
     return f"  {one['median']:.2f} times the {service} ({one['min']:.2f} to {one['max']:.2f})"
+
+
+def _repeated(one: Found) -> str:
+    # A duplicate is cheaper than feedback, so a rate with many of them flatters.
+    return f"  {one['repeated']:,} of all feedback came twice" if one["repeated"] else ""
 
 
 def _batch(found: Found) -> Iterator[str]:

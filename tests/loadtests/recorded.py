@@ -19,6 +19,7 @@ def service(rps: int, p99_ms: float) -> dict[str, Any]:
     return {
         "rps": rps,
         "cpu_us": 1_000_000 // rps,
+        "repeated": 0,
         "p50_ms": p99_ms / 4,
         "p99_ms": p99_ms,
         "dropped": 0,

@@ -145,6 +145,12 @@ def test_the_chart_is_an_svg_with_four_panels(found: dict[str, Any], tmp_path: P
     assert len([one for one in groups if one.startswith("axes_")]) == 4
 
 
+def test_feedback_that_came_twice_is_shown(found: dict[str, Any]) -> None:
+    assert "came twice" not in report.table(found)
+    found["feedback"]["workers"]["2"]["alternative"]["repeated"] = 349
+    assert "349 of all feedback came twice" in report.table(found)
+
+
 def test_only_reads_sections_in_the_order_of_the_run() -> None:
     assert bench.sections_of("memory, batch") == ("batch", "memory")
     assert bench.arguments().parse_args([]).only == bench.SECTIONS
