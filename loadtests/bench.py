@@ -13,7 +13,7 @@ state in Redis. All of them use one Valkey that syncs every write to disk, are d
 tool with the same connections and payloads, and take turns, so that a noisy machine is noisy for
 all. Ratios are of requests a second within a turn, and the median of the turns counts.
 
-Sections, with their minutes (and with --quick):
+Sections, with rough minutes on two cores (and with --quick):
   recommend  throughput, latency and CPU of /recommend, with 1 and 2 workers      5    (1)
   feedback   the same of /feedback                                                8    (1.5)
   batch      decisions a second in batches of 1,000                               1    (0.3)
