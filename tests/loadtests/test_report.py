@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import batches
 import bench
 import chart
 import compare
@@ -188,6 +189,16 @@ def test_a_ratio_is_the_median_of_the_turns_and_not_of_the_rates() -> None:
 def test_discreet_is_everybodys_neighbour_and_the_order_turns_round() -> None:
     assert [compare.order(turn)[1] for turn in range(3)] == ["discreet"] * 3
     assert list(compare.order(0)) == list(compare.order(1))[::-1]
+
+
+def test_a_batch_is_the_better_connections_middle_turn_and_not_its_best() -> None:
+    samples = {
+        1: [(9_000.0, 50.0), (8_000.0, 51.0)],
+        2: [(1.0, 1.0), (9_500.0, 60.0), (99_000.0, 2.0)],
+    }
+    found = batches.summary(samples)
+    assert (found["decisions_per_second"], found["cpu_us_per_decision"]) == (9_500, 60.0)
+    assert found["in_flight"]["1"] == {"decisions_per_second": 8_000, "cpu_us_per_decision": 51.0}
 
 
 def test_growth_is_from_the_smallest_to_the_largest_within_a_turn() -> None:
