@@ -79,7 +79,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
 app = FastAPI(lifespan=lifespan)
 
 
-def key(authorization: Annotated[str, Header()]) -> None:
+async def key(authorization: Annotated[str, Header()]) -> None:
     if authorization != f"Bearer {os.environ['BENCH_KEY']}":
         raise HTTPException(401)
 

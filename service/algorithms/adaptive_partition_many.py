@@ -11,12 +11,14 @@ not tell how its contexts lie together. Whoever wants lists, or items of their o
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from service.algorithms.adaptive_partition import OPTIMISM, AdaptivePartition, CellPlan
-from service.algorithms.cell import REWARD_STEPS, arrivals
-from service.algorithms.contract import Address, Decision, Deeper, Floats, Vector
+from service.algorithms.cell import ARRIVALS, REWARD_STEPS
+from service.algorithms.contract import Address, Choice, Decision, Deeper, Floats
 from service.algorithms.memory import posterior
 from service.algorithms.outlook import Outlook
 from service.algorithms.partition import Routes
@@ -76,66 +78,94 @@ def plan_many(learner: AdaptivePartition, *, contexts: Floats, available: Slots)
     return ManyPlan(available, events, reads, priors, outlook, routes)
 
 
+class _Active(NamedTuple):
+    """A row's active cell: its address, which of the vectors is its own, what it inherits."""
+
+    address: Address
+    vector: int
+    prior: Floats
+
+
 def decide_many(
     learner: AdaptivePartition,
     *,
     plan: ManyPlan,
     rows: Sequence[int],
-    vectors: Sequence[Sequence[Vector]],
+    starts: Sequence[int],
+    sums: npt.NDArray[np.int64],
     noise: NoiseSource,
 ) -> list[Decision | Deeper]:
-    """Answer these rows, given what was read for each; in the order of `rows`."""
-    found = [_active(learner, plan, row, read) for row, read in zip(rows, vectors, strict=True)]
-    settled = [one for one in found if not isinstance(one, Deeper)]
-    answered = iter(_answer(learner, plan, settled, noise))
+    """Answer these rows, in their order.
+
+    `sums` holds everything that was read, each vector cut or filled up to the learner's arms; what
+    was read for a row begins at `starts`, in the order of its `plan.reads`.
+    """
+    arrivals = sums[:, ARRIVALS].tolist()
+    found = [_active(learner, plan, row, starts[row], sums, arrivals) for row in rows]
+    settled = [one for one in found if isinstance(one, _Active)]
+    answered = iter(_answer(learner, plan, settled, sums, noise) if settled else ())
     return [one if isinstance(one, Deeper) else next(answered) for one in found]
 
 
-_Active = tuple[Address, Vector, Floats]
-"""A row's active cell: where it is, what was learned there, and what it inherits."""
-
-
 def _active(
-    learner: AdaptivePartition, plan: ManyPlan, row: int, read: Sequence[Vector]
+    learner: AdaptivePartition,
+    plan: ManyPlan,
+    row: int,
+    start: int,
+    sums: npt.NDArray[np.int64],
+    arrivals: Sequence[int],
 ) -> _Active | Deeper:
-    address, vector = plan.reads[row][0], read[0]
-    if not learner.partition.has_split(address, vector):
-        learner.memory.note_whole(address.key)
-        return address, vector, plan.priors[row]
-    alone = plan.row(row)
-    return learner.locate(state=dict(zip(alone.reads, read, strict=True)), plan=alone)
+    reads = plan.reads[row]
+    first = reads[0]
+    if not learner.partition.splits_at(first.level, arrivals[start]):
+        learner.memory.note_whole(first.key)
+        return _Active(first, start, plan.priors[row])
+    state = {address: sums[start + place].copy() for place, address in enumerate(reads)}
+    located = learner.locate(state=state, plan=plan.row(row))
+    if isinstance(located, Deeper):
+        return located
+    address, _, prior = located
+    return _Active(address, start + reads.index(address), prior)
 
 
 def _answer(
-    learner: AdaptivePartition, plan: ManyPlan, cells: Sequence[_Active], noise: NoiseSource
+    learner: AdaptivePartition,
+    plan: ManyPlan,
+    cells: Sequence[_Active],
+    sums: npt.NDArray[np.int64],
+    noise: NoiseSource,
 ) -> list[Decision]:
-    if not cells:
-        return []
-    arms, outlook = learner.arms, plan.outlook
-    fields = np.zeros((len(cells), 2 * arms))
-    for row, (_, vector, _) in zip(fields, cells, strict=True):
-        body = vector[1 : 1 + 2 * arms]
-        row[: len(body)] = body
-    counts = fields[:, 0::2]
+    fields = sums[[cell.vector for cell in cells]].astype(np.float64)
+    counts = fields[:, 1::2]
     means = posterior(
         counts=counts,
-        sums=fields[:, 1::2] / REWARD_STEPS,
-        prior=np.array([prior for _, _, prior in cells]),
+        sums=fields[:, 2::2] / REWARD_STEPS,
+        prior=np.array([cell.prior for cell in cells]),
     )
-    seen = np.array([arrivals(vector) for _, vector, _ in cells], dtype=np.float64)
-    leaders = means[:, plan.available].max(axis=1).tolist()
+    levels = [cell.address.level for cell in cells]
     odds_of = {
-        level: learner.odds(plan.available, 1, outlook=outlook, level=level)
-        for level in {address.level for address, _, _ in cells}
+        level: learner.odds(plan.available, 1, outlook=plan.outlook, level=level)
+        for level in set(levels)
     }
     # The ranking is the outlook's, whatever the level.
-    best = _best(means, counts, seen, next(iter(odds_of.values())).ranking)
-    decisions, personalised = [], bool(plan.events)
-    for place, (address, _, _) in enumerate(cells):
-        choice = odds_of[address.level].draw(best[place], noise)
-        regret = leaders[place] - float(means[place, choice.slot])
-        decisions.append(Decision((choice,), address, plan.events, personalised, regret))
-    return decisions
+    ranking = odds_of[levels[0]].ranking
+    best = _best(means, counts, fields[:, ARRIVALS], ranking)
+    choices: list[Choice] = [_NOTHING] * len(cells)
+    for level, odds in odds_of.items():
+        there = [place for place, each in enumerate(levels) if each == level]
+        drawn = odds.draw_each([best[place] for place in there], noise)
+        for place, choice in zip(there, drawn, strict=True):
+            choices[place] = choice
+    slots = [choice.slot for choice in choices]
+    regrets = means[:, plan.available].max(axis=1) - means[np.arange(len(cells)), slots]
+    personalised = bool(plan.events)
+    return [
+        Decision((choice,), cell.address, plan.events, personalised, regret)
+        for choice, cell, regret in zip(choices, cells, regrets.tolist(), strict=True)
+    ]
+
+
+_NOTHING = Choice(-1, 0.0)
 
 
 def _best(means: Floats, counts: Floats, seen: Floats, ranking: Slots) -> list[int]:

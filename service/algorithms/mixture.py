@@ -27,20 +27,43 @@ A list is drawn arm by arm. Which arms are left is known from the answer so far,
 such a mixture again, and the draws compose.
 """
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from service.algorithms.contract import Choice, Floats
 from service.algorithms.outlook import COIN_SIDES, Weights
 from service.algorithms.shortlist import Slots
-from service.privacy.choice import ShortlistResponse
+from service.privacy.choice import RESPONSE_BITS, ShortlistResponse
 from service.privacy.draw import draw_narrow
 from service.privacy.noise import NoiseSource
 
+_COIN_BYTES = 4
+_LOT_BYTES = _COIN_BYTES + RESPONSE_BITS // 8
+"""Random bytes of one draw among many: a coin, and more than enough for either way to answer."""
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+
+_UNLISTED = -1
+
+
+class _Tables(NamedTuple):
+    """The odds in plain numbers: what is looked up in them is quicker than worked out."""
+
+    arms: list[int]
+    ends: list[int]
+    ranking: list[int]
+    position_of: dict[int, int]
+    free: dict[int, float]
+    paid: tuple[float, float]
+    """The share of an arm that is shortlisted and not the best, and of the best."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Odds:
     """What is public about one answer: all of its law but which shortlisted arm is the best.
 
@@ -77,9 +100,57 @@ class Odds:
             position = best
             if self.response is not None:
                 size = min(self.size, len(self.ranking))
-                position = self.response.position(best, size, noise)
+                position = self.response.choose(best=best, size=size, noise=noise).value
             slot = int(self.ranking[position])
         return Choice(slot, self._propensity(slot, position, best))
+
+    def draw_each(self, bests: Sequence[int], noise: NoiseSource) -> list[Choice]:
+        """Return what `draw` would for each of these, by the same law, from one lot of bits."""
+        if len(self.arms) == 1:
+            return [Choice(int(self.arms[0]), 1.0)] * len(bests)
+        tables, response, coin = self._tables, self.response, self.coin
+        size = min(self.size, len(self.ranking))
+        lot = noise.bits(8 * _LOT_BYTES * len(bests)).to_bytes(_LOT_BYTES * len(bests), "little")
+        choices = []
+        for place, best in enumerate(bests):
+            start = place * _LOT_BYTES
+            middle = start + _COIN_BYTES
+            uniform = int.from_bytes(lot[middle : start + _LOT_BYTES], "little")
+            if int.from_bytes(lot[start:middle], "little") < coin:
+                drawn = uniform * self.curiosity_total >> RESPONSE_BITS
+                slot = tables.arms[bisect_right(tables.ends, drawn)]
+                position = tables.position_of.get(slot, _UNLISTED)
+            else:
+                position = best
+                if response is not None:
+                    position = response.position_at(uniform, best=best, size=size)
+                slot = tables.ranking[position]
+            share = tables.free[slot]
+            if position != _UNLISTED:
+                share += tables.paid[position == best]
+            choices.append(Choice(slot, share))
+        return choices
+
+    @cached_property
+    def _tables(self) -> "_Tables":
+        explored = self.coin / COIN_SIDES
+        arms, shortlist = self.arms.tolist(), self.shortlist.tolist()
+        paid = (0.0, 1.0)
+        if self.response is not None:
+            size = len(shortlist)
+            paid = (
+                self.response.probability(is_best=False, size=size),
+                self.response.probability(is_best=True, size=size),
+            )
+        weights = zip(arms, self.curiosity.tolist(), strict=True)
+        return _Tables(
+            arms=arms,
+            ends=self.curiosity.cumsum().tolist(),
+            ranking=self.ranking.tolist(),
+            position_of={slot: position for position, slot in enumerate(shortlist)},
+            free={slot: explored * weight / self.curiosity_total for slot, weight in weights},
+            paid=((1.0 - explored) * paid[0], (1.0 - explored) * paid[1]),
+        )
 
     def _propensity(self, slot: int, position: int | None, best: int) -> float:
         """Return the probability of an arm, over both ways of answering it."""

@@ -94,8 +94,11 @@ class Partition:
 
     def has_split(self, address: Address, vector: Vector) -> bool:
         """Tell whether a cell with these statistics has split. Once true it stays true."""
-        level = address.level
-        return level < self.deepest and arrivals(vector) >= self.thresholds[level]
+        return self.splits_at(address.level, arrivals(vector))
+
+    def splits_at(self, level: int, seen: int) -> bool:
+        """Tell whether so many arrivals split a cell of this level."""
+        return level < self.deepest and seen >= self.thresholds[level]
 
     def summary(self, cells: Mapping[Address, Vector]) -> Survey:
         """Return how deep and how divided these cells are, and how many arms were ever tried."""

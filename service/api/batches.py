@@ -30,9 +30,11 @@ class BatchReader(Generic[M, T]):
     """Reads the entries of a batch, each as decisions take it, or as why it cannot be taken.
 
     A batch without a fault is read in one go by the validator's own parser, which lets the last of
-    two equal names win. `strings` says how many strings, names included, there are in an entry
-    that was read: a body without a backslash that has exactly two quotation marks for each has
-    nothing that was dropped. Every other body is read entry by entry.
+    two equal names win. Without a backslash, a name that was given stands in the body in quotation
+    marks: if there are exactly as many of those as fields that were read, nothing was dropped.
+    Where entries hold objects, `strings` says how many strings, names included, there are in an
+    entry that was read, and every string has two quotation marks. Any other body is read entry by
+    entry.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class BatchReader(Generic[M, T]):
         self._batch = batch.__pydantic_validator__.validate_json
         self._name = name
         self._entry = model.__pydantic_validator__.validate_python
+        self._quoted = [b'"%b"' % field.encode() for field in model.model_fields]
         self._strings = strings
         self._convert = convert
 
@@ -68,6 +71,10 @@ class BatchReader(Generic[M, T]):
             many: Sequence[M] = getattr(self._batch(body), self._name)
         except ValidationError:
             return None
+        if body.count(b"{") == len(many) + 1:
+            # No objects within entries: then only names of fields can come twice.
+            named = sum([len(one.model_fields_set) for one in many])
+            return many if sum(map(body.count, self._quoted)) == named else None
         strings = self._strings
         # One more for the name of the list itself.
         named = 1 + sum([strings(one) for one in many])

@@ -6,7 +6,7 @@ charged. Everything that must last is in the store.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from service.decisions.asking import Ask, Feedback, Receipt, Recommendation
 from service.decisions.recommender import Recommender, Stored
@@ -16,6 +16,14 @@ from service.errors import DiscreetError
 
 if TYPE_CHECKING:
     from service.decisions.runtime import Runtime
+
+
+class Word(NamedTuple):
+    """Feedback on a decision; a claim on it must be remembered for `ttl` seconds."""
+
+    pending: Pending
+    feedback: Feedback
+    ttl: int
 
 
 class Family(Protocol):
@@ -43,6 +51,13 @@ class Family(Protocol):
         """
         ...
 
+    def joins(self, recommender: Recommender, ask: Ask) -> bool:
+        """Tell whether `answer_many` is the quicker way for a question such as this.
+
+        None of those that join may keep the others waiting.
+        """
+        ...
+
     def answer_many(
         self, runtime: "Runtime", recommender: Recommender, asks: Sequence[Ask]
     ) -> Awaitable[Sequence[Recommendation | DiscreetError]]:
@@ -64,6 +79,16 @@ class Family(Protocol):
 
         As with `answer`, what can be issued at once is.
         """
+        ...
+
+    def listens(self, recommender: Recommender, word: Word) -> bool:
+        """Tell whether `hear_many` is the quicker way for feedback such as this; see `joins`."""
+        ...
+
+    def hear_many(
+        self, runtime: "Runtime", recommender: Recommender, words: Sequence[Word]
+    ) -> Awaitable[Sequence[Receipt | DiscreetError]]:
+        """Count many pieces of feedback, each as `hear` would, each by itself."""
         ...
 
     async def refresh(self, runtime: "Runtime", recommender: Recommender) -> None:
@@ -122,20 +147,43 @@ async def settled(many: Sequence[Awaitable[T] | DiscreetError]) -> list[T | Disc
     return outcomes
 
 
-class _AnswersOne(Protocol):
+class _OneByOne(Protocol):
     def answer(
         self, runtime: "Runtime", recommender: Recommender, ask: Ask, marker: bytes | None = None
     ) -> Awaitable[Recommendation]: ...
+
+    def hear(
+        self,
+        runtime: "Runtime",
+        recommender: Recommender,
+        pending: Pending,
+        feedback: Feedback,
+        ttl: int,
+    ) -> Awaitable[Receipt]: ...
 
 
 class Plain:
     """What most families share: sums by cell, a ledger per client, nothing in the background."""
 
+    def joins(self, recommender: Recommender, ask: Ask) -> bool:
+        """Each by itself."""
+        return False
+
     def answer_many(
-        self: _AnswersOne, runtime: "Runtime", recommender: Recommender, asks: Sequence[Ask]
+        self: _OneByOne, runtime: "Runtime", recommender: Recommender, asks: Sequence[Ask]
     ) -> Awaitable[Sequence[Recommendation | DiscreetError]]:
         """Answer one by one, all begun before the first is awaited."""
         return settled([begun(self.answer, runtime, recommender, ask) for ask in asks])
+
+    def listens(self, recommender: Recommender, word: Word) -> bool:
+        """Each by itself."""
+        return False
+
+    def hear_many(
+        self: _OneByOne, runtime: "Runtime", recommender: Recommender, words: Sequence[Word]
+    ) -> Awaitable[Sequence[Receipt | DiscreetError]]:
+        """Hear one by one, all begun before the first is awaited."""
+        return settled([begun(self.hear, runtime, recommender, *word) for word in words])
 
     async def refresh(self, runtime: "Runtime", recommender: Recommender) -> None:
         """Nothing is kept in memory."""

@@ -9,7 +9,9 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 
 from service.decisions.asking import Feedback, Receipt
+from service.decisions.family import Word, begun, settled
 from service.decisions.observer import Heard
+from service.decisions.recommender import Recommender
 from service.decisions.retries import answered_id
 from service.decisions.runtime import Runtime
 from service.decisions.tokens import open_decision
@@ -33,7 +35,11 @@ async def give_feedback(runtime: Runtime, feedback: Feedback) -> Receipt:
     if token is None:
         token = await _token_of(runtime, feedback.event_id)
     await runtime.registry.current()
-    return await _hear(runtime, feedback, token)
+    recommender, word = _open(runtime, feedback, token)
+    family = runtime.families[recommender.algorithm]
+    if runtime.told is not None and family.listens(recommender, word):
+        return await runtime.told.join(recommender, word)
+    return await family.hear(runtime, recommender, *word)
 
 
 async def feedback_batch(
@@ -41,33 +47,47 @@ async def feedback_batch(
 ) -> list[Receipt | DiscreetError]:
     """Count many rewards in few round trips; each succeeds or fails by itself, in order."""
     await runtime.registry.current()
-    tokens = await asyncio.gather(
-        *(_find_token(runtime, feedback) for feedback in many), return_exceptions=True
-    )
-    submitted: list[Awaitable[Receipt] | DiscreetError] = []
-    for feedback, token in zip(many, tokens, strict=True):
-        if isinstance(token, DiscreetError):
-            submitted.append(token)
-        elif isinstance(token, BaseException):
-            raise token
-        else:
-            try:
-                submitted.append(_hear(runtime, feedback, token))
-            except DiscreetError as error:
-                submitted.append(error)
+    named = [one.event_id for one in many if one.recommendation_id is None]
+    found = iter(await _tokens_of(runtime, named) if named else ())
     receipts: list[Receipt | DiscreetError] = []
-    for one in submitted:
-        try:
-            receipts.append(one if isinstance(one, DiscreetError) else await one)
-        except DiscreetError as error:
-            receipts.append(error)
+    together: dict[Recommender, list[tuple[int, Word]]] = {}
+    for position, feedback in enumerate(many):
+        token = feedback.recommendation_id
+        known = next(found) if token is None else token
+        opened = known if isinstance(known, DiscreetError) else _opened(runtime, feedback, known)
+        if isinstance(opened, DiscreetError):
+            receipts.append(opened)
+        else:
+            recommender, word = opened
+            receipts.append(_UNHEARD)
+            together.setdefault(recommender, []).append((position, word))
+    groups = [
+        (words, _begin_many(runtime, recommender, [word for _, word in words]))
+        for recommender, words in together.items()
+    ]
+    for words, group in groups:
+        [whole] = await settled([group])
+        for place, (position, _) in enumerate(words):
+            receipts[position] = whole if isinstance(whole, DiscreetError) else whole[place]
     return receipts
 
 
-async def _find_token(runtime: Runtime, feedback: Feedback) -> str:
-    if feedback.recommendation_id is not None:
-        return feedback.recommendation_id
-    return await _token_of(runtime, feedback.event_id)
+_UNHEARD = UnknownDecision("nothing became of this feedback")
+"""Stands where no receipt has been written yet."""
+
+
+def _begin_many(
+    runtime: Runtime, recommender: Recommender, words: Sequence[Word]
+) -> Awaitable[Sequence[Receipt | DiscreetError]] | DiscreetError:
+    return begun(runtime.families[recommender.algorithm].hear_many, runtime, recommender, words)
+
+
+async def _tokens_of(
+    runtime: Runtime, event_ids: Sequence[str | None]
+) -> list[str | DiscreetError]:
+    """Look up the tokens of answers that were kept under event ids, in one round trip."""
+    asked = [asyncio.ensure_future(_token_of(runtime, each)) for each in event_ids]
+    return await settled(asked)
 
 
 async def _token_of(runtime: Runtime, event_id: str | None) -> str:
@@ -79,8 +99,17 @@ async def _token_of(runtime: Runtime, event_id: str | None) -> str:
     return answered_id(runtime, event.answer)
 
 
-def _hear(runtime: Runtime, feedback: Feedback, token: str) -> Awaitable[Receipt]:
-    """Open the token and let the recommender's family count what it heard."""
+def _opened(
+    runtime: Runtime, feedback: Feedback, token: str
+) -> tuple[Recommender, Word] | DiscreetError:
+    try:
+        return _open(runtime, feedback, token)
+    except DiscreetError as error:
+        return error
+
+
+def _open(runtime: Runtime, feedback: Feedback, token: str) -> tuple[Recommender, Word]:
+    """Open the token, and return whose decision it was and what is told about it."""
     try:
         pending = open_decision(runtime.sealer, token)
     except TokenForged:
@@ -98,5 +127,4 @@ def _hear(runtime: Runtime, feedback: Feedback, token: str) -> Awaitable[Receipt
             reward=0.0,
         )
         raise TokenExpired("feedback for this recommendation is no longer accepted")
-    family = runtime.families[recommender.algorithm]
-    return family.hear(runtime, recommender, pending, feedback, remaining + _CLAIM_MARGIN)
+    return recommender, Word(pending, feedback, remaining + _CLAIM_MARGIN)

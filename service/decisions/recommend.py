@@ -16,7 +16,13 @@ __all__ = ["Ask", "PrivacyReport", "Recommendation", "recommend", "recommend_bat
 
 async def recommend(runtime: Runtime, ask: Ask) -> Recommendation:
     """Answer one question."""
-    return await _begin(runtime, await runtime.registry.find(ask.recommender), ask)
+    recommender = await runtime.registry.find(ask.recommender)
+    turns = runtime.asked
+    if turns is not None and ask.event_id is None:
+        family = runtime.families[recommender.algorithm]
+        if family.joins(recommender, ask):
+            return await turns.join(recommender, ask)
+    return await _begin(runtime, recommender, ask)
 
 
 async def recommend_batch(

@@ -3,11 +3,12 @@
 import math
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from service.decisions.asking import Ask, Receipt, Recommendation
 from service.decisions.families import families
-from service.decisions.family import Family
+from service.decisions.family import Family, Word
 from service.decisions.keys import KeyRing
 from service.decisions.observer import NullObserver, Observer
 from service.decisions.partition.learners import LearnerFactory, learner_for
@@ -16,9 +17,12 @@ from service.decisions.partition.relay import Relay
 from service.decisions.partition.vendors import NoVendors, VendorGateway
 from service.decisions.peering import NoPeers, PeerGateway
 from service.decisions.principals import Principals
+from service.decisions.recommender import Recommender
 from service.decisions.registry import RecommenderRegistry
 from service.decisions.survey import Surveyor
 from service.decisions.tokens import KEY_BYTES, Sealer
+from service.decisions.turns import Turns
+from service.errors import DiscreetError
 from service.privacy.noise import NoiseSource, require_production
 from service.state.stores import Store
 
@@ -43,6 +47,9 @@ class Runtime:
     relay: Relay
     clock: Callable[[], float]
     families: Mapping[str, Family]
+    asked: Turns[Ask, Recommendation] | None
+    told: Turns[Word, Receipt] | None
+    """None in simulations, where one thing comes after the other and no loop need run."""
 
     @classmethod
     async def open(
@@ -124,6 +131,7 @@ class Runtime:
         vendors: VendorGateway | None,
         peers: PeerGateway | None,
     ) -> "Runtime":
+        serving = math.isfinite(survey_seconds)
         await store.open()
         pepper = await store.secret(name="principals", proposal=os.urandom(KEY_BYTES))
         # Without keys from outside, all workers share one that lives in the store.
@@ -145,6 +153,17 @@ class Runtime:
             prepare=surveyor.prepare,
             erase=lambda one: known[one.algorithm].remove(runtime, one),
         )
+
+        def answer_many(
+            one: Recommender, asks: Sequence[Ask]
+        ) -> Awaitable[Sequence[Recommendation | DiscreetError]]:
+            return known[one.algorithm].answer_many(runtime, one, asks)
+
+        def hear_many(
+            one: Recommender, words: Sequence[Word]
+        ) -> Awaitable[Sequence[Receipt | DiscreetError]]:
+            return known[one.algorithm].hear_many(runtime, one, words)
+
         gateway = vendors or NoVendors()
         sealer = Sealer(keys)
         relay = Relay(
@@ -172,9 +191,11 @@ class Runtime:
             relay=relay,
             clock=clock,
             families=known,
+            asked=Turns(answer_many) if serving else None,
+            told=Turns(hear_many) if serving else None,
         )
         await registry.start()
-        if math.isfinite(survey_seconds):
+        if serving:
             surveyor.start()
             relay.start()
             for family in known.values():

@@ -13,6 +13,7 @@ import binascii
 import hashlib
 import os
 import struct
+from binascii import b2a_base64
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -33,6 +34,7 @@ _MOST_CHARACTERS = 16_384
 _HEAD = struct.Struct(f"<B{GENERATION_BYTES}s{DECISION_BYTES}sIBB{ADDRESS_BYTES}sQH")
 _CHOICE = struct.Struct("<If")
 _VERSION = 1
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 class Pending(NamedTuple):
@@ -54,6 +56,14 @@ def new_decision_id() -> bytes:
     return os.urandom(DECISION_BYTES)
 
 
+def new_decision_ids(count: int) -> list[bytes]:
+    """So many of them, asked for at once."""
+    content = os.urandom(DECISION_BYTES * count)
+    return [
+        content[start : start + DECISION_BYTES] for start in range(0, len(content), DECISION_BYTES)
+    ]
+
+
 class Sealer:
     """Seals bytes for one purpose each; opening with another purpose is a forgery."""
 
@@ -69,8 +79,18 @@ class Sealer:
 
     def seal(self, content: bytes, *, purpose: bytes) -> bytes:
         """Encrypt and authenticate."""
-        nonce = os.urandom(_NONCE_BYTES)
-        return self._print + nonce + self._cipher.encrypt(nonce, content, purpose)
+        return self.seal_each([content], purpose=purpose)[0]
+
+    def seal_each(self, contents: Sequence[bytes], *, purpose: bytes) -> list[bytes]:
+        """Encrypt and authenticate each by itself; asking for all nonces at once is quicker."""
+        nonces = os.urandom(_NONCE_BYTES * len(contents))
+        mark, encrypt = self._print, self._cipher.encrypt
+        sealed = []
+        for place, content in enumerate(contents):
+            start = place * _NONCE_BYTES
+            nonce = nonces[start : start + _NONCE_BYTES]
+            sealed.append(mark + nonce + encrypt(nonce, content, purpose))
+        return sealed
 
     def open(self, sealed: bytes, *, purpose: bytes) -> bytes:
         """Return the content, or raise `TokenForged`."""
@@ -89,22 +109,32 @@ _PURPOSE = b"discreet decision"
 
 def seal_decision(sealer: Sealer, pending: Pending) -> str:
     """Return the `recommendation_id` of a decision."""
-    decision = pending.decision
-    content = _HEAD.pack(
-        _VERSION,
-        pending.generation,
-        pending.decision_id,
-        pending.expires_at,
-        decision.personalised,
-        decision.address.level,
-        decision.address.key,
-        pending.nano_epsilon,
-        len(decision.choices),
-    )
-    for choice in decision.choices:
-        content += _CHOICE.pack(*choice)
-    content += pending.note
-    return base64.urlsafe_b64encode(sealer.seal(content, purpose=_PURPOSE)).rstrip(b"=").decode()
+    return seal_decisions(sealer, [pending])[0]
+
+
+def seal_decisions(sealer: Sealer, many: Sequence[Pending]) -> list[str]:
+    """Return the `recommendation_id` of each decision."""
+    contents = []
+    for generation, decision_id, expires_at, decision, nano_epsilon, note in many:
+        choices, (key, level) = decision.choices, decision.address
+        content = _HEAD.pack(
+            _VERSION,
+            generation,
+            decision_id,
+            expires_at,
+            decision.personalised,
+            level,
+            key,
+            nano_epsilon,
+            len(choices),
+        )
+        for choice in choices:
+            content += _CHOICE.pack(*choice)
+        contents.append(content + note)
+    return [
+        b2a_base64(each, newline=False).translate(_URL_SAFE).rstrip(b"=").decode("ascii")
+        for each in sealer.seal_each(contents, purpose=_PURPOSE)
+    ]
 
 
 def open_decision(sealer: Sealer, token: str) -> Pending:

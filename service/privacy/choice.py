@@ -28,7 +28,7 @@ from service.privacy.arms import (
     check_size,
     check_utilities,
 )
-from service.privacy.draw import MOST, Multiples, draw_below
+from service.privacy.draw import MOST, Multiples
 from service.privacy.events import (
     ExactRelease,
     ExponentialChoice,
@@ -55,8 +55,8 @@ MOST_RESPONSE = 100.0
 _EXACT = ExactRelease()
 _OTHER_BITS = 64
 _OTHER: int = 2**_OTHER_BITS
-# exp(100) < 2**145, so a shortlist's total has fewer than 64 + 145 + 31 bits; 65 are to spare.
-_RESPONSE_BITS = 320
+RESPONSE_BITS = 320
+"""exp(100) < 2**145, so a shortlist's total has fewer than 64 + 145 + 31 bits: `SPARE` are left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,13 +247,8 @@ class ShortlistResponse:
 
     def choose(self, *, best: int, size: int, noise: NoiseSource) -> Released[int]:
         """Return the position of one arm in a shortlist of `size` whose best is at `best`."""
-        return Released(self.position(best, size, noise), self._event)
-
-    def position(self, best: int, size: int, noise: NoiseSource) -> int:
-        """Return the position alone, for a caller that has its event already."""
-        if not 0 <= best < size:
-            check_best(best, size)
-        return self._draw(best, size, noise)
+        check_best(best, size)
+        return Released(self._draw(best, size, noise), self._event)
 
     def choose_several(
         self, *, ranking: Sequence[int], count: int, noise: NoiseSource
@@ -285,8 +280,15 @@ class ShortlistResponse:
         return tuple(shares)
 
     def _draw(self, best: int, size: int, noise: NoiseSource) -> int:
-        """Cut [0, total) into the best arm's interval and then one for each other arm, in order."""
-        drawn = draw_below(self._best + (size - 1) * _OTHER, noise, bits=_RESPONSE_BITS)
+        return self.position_at(noise.bits(RESPONSE_BITS), best=best, size=size)
+
+    def position_at(self, uniform: int, *, best: int, size: int) -> int:
+        """Return the position that a uniform integer of `RESPONSE_BITS` bits falls upon.
+
+        For a caller that draws for many at once, and has its event already. [0, total) is cut into
+        the best arm's interval and then one for each other arm, in order.
+        """
+        drawn = uniform * (self._best + (size - 1) * _OTHER) >> RESPONSE_BITS
         other = (drawn - self._best) // _OTHER
         other += other >= best
         return best if drawn < self._best else other

@@ -8,8 +8,12 @@ check here: none can be made with an amount below zero or beyond 2**53 - 1.
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from service.errors import InvalidArgument, StateOverflow
+
+if TYPE_CHECKING:
+    from service.state.stores import Learning
 
 MOST_DIGEST = 128
 """Bytes of whatever names something: a principal, an address, a claim, a page, a lease."""
@@ -90,6 +94,23 @@ def increments(value: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
             raise InvalidArgument("increments", f"fields must be integers in [0, {MOST_FIELDS})")
         if type(amount) is not int or amount not in INT64:
             raise InvalidArgument("increments", "amounts must be signed 64-bit integers")
+    return value
+
+
+def fields(value: int) -> int:
+    """Return how many fields of a vector are wanted."""
+    if type(value) is not int or not 1 <= value <= MOST_FIELDS:
+        raise InvalidArgument("fields", f"must be 1 to {MOST_FIELDS}")
+    return value
+
+
+def learning(value: "Learning") -> "Learning":
+    """Return what is to be learned, each of its parts checked."""
+    digest("address", value.address)
+    digest("claim", value.claim)
+    increments(value.increments)
+    reward(value.reward)
+    ttl("claim_ttl", value.claim_ttl)
     return value
 
 

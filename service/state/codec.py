@@ -10,6 +10,7 @@ Big-endian is what BITFIELD uses; numpy reads it in place and converts to native
 
 import math
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -78,13 +79,12 @@ def pack_amounts(amounts: Charge | Limit) -> bytes:
     return _COLUMNS.pack(amounts.nano_epsilon, amounts.nano_rho, amounts.pico_delta)
 
 
-def view_vector(stored: bytes | None) -> Vector:
-    """Return the stored vector in place, read-only, in the store's own order of bytes.
-
-    Half the work of `unpack_vector`, for whoever copies it into a matrix anyway.
-    """
-    vector: Vector = np.frombuffer(stored or b"", dtype=_WIRE)
-    return vector
+def unpack_rows(stored: Sequence[bytes], fields: int) -> Vector:
+    """Return the first `fields` of each of these vectors, a row each; what is missing is 0."""
+    width = FIELD_BYTES * fields
+    content = b"".join([each[:width].ljust(width, b"\0") for each in stored])
+    rows: Vector = np.frombuffer(content, dtype=_WIRE).reshape(len(stored), fields)
+    return rows.astype(np.int64)
 
 
 @lru_cache(maxsize=4_096)

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from service.errors import DiscreetError, StoreUnavailable
+from service.errors import DiscreetError
+from service.state.replies import unreadable
 
 
 class Command:
@@ -48,7 +49,7 @@ class Command:
         except DiscreetError as error:
             self.fail(error)
         except (ValueError, TypeError, IndexError, KeyError):
-            self.fail(StoreUnavailable("the store holds something that cannot be read"))
+            self.fail(unreadable())
         else:
             self.deliver(result)
 
@@ -99,25 +100,35 @@ class Part(Command):
             self.future.set_result(gathered.results)
 
 
+_WAITING = object()
+
+
 class Entry(Part):
-    """A part whose failure is its own: it is listed in its place, and the others go on."""
+    """A part whose failure is its own: it is listed in its place, and the others go on.
+
+    Replies are listed as they came. Whoever awaits the list reads them all at once.
+    """
 
     __slots__ = ()
 
     @property
     def done(self) -> bool:
         """Tell whether this entry has its result, or nobody waits for any of them."""
-        return self.gathered.results[self.position] is not None or self.future.done()
+        return self.gathered.results[self.position] is not _WAITING or self.future.done()
 
     def succeed(self, reply: Any) -> None:
-        """Hand over the converted reply, unless this entry was given up before it came."""
-        if self.gathered.results[self.position] is None:
-            super().succeed(reply)
+        """List the reply, unless this entry was given up before it came."""
+        gathered = self.gathered
+        if gathered.results[self.position] is not _WAITING:
+            return
+        gathered.results[self.position] = reply
+        gathered.missing -= 1
+        if not gathered.missing and not self.future.done():
+            self.future.set_result(gathered.results)
 
     def fail(self, error: Exception) -> None:
-        """List the error where the result would stand."""
-        if not self.done:
-            self.deliver(error)
+        """List the error where the reply would stand."""
+        self.succeed(error)
 
 
 class Gathered:
@@ -127,5 +138,5 @@ class Gathered:
 
     def __init__(self, future: "asyncio.Future[Any]", size: int) -> None:
         self.future = future
-        self.results: list[Any] = [None] * size
+        self.results: list[Any] = [_WAITING] * size
         self.missing = size

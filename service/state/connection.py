@@ -5,9 +5,9 @@ The connection belongs to the event loop in which it was opened.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-from service.errors import DiscreetError, StoreUnavailable
+from service.errors import StoreUnavailable
 from service.state import replies
 from service.state.cluster import Cluster
 from service.state.commands import Command, Entry, Gathered, Part
@@ -28,6 +28,21 @@ class Discarded:
 
     def __await__(self) -> Generator[Any, None, None]:
         yield from self._answers
+
+
+class Converted(Generic[T]):
+    """The replies to many commands, read together once all are there."""
+
+    __slots__ = ("_convert", "_replies")
+
+    def __init__(
+        self, given: "asyncio.Future[list[Any]]", convert: Callable[[Sequence[Any]], T]
+    ) -> None:
+        self._replies = given
+        self._convert = convert
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return self._convert((yield from self._replies))
 
 
 class Connection:
@@ -86,19 +101,21 @@ class Connection:
     def _send_each(
         self,
         commands: Sequence[tuple[bytes, bytes]],
-        convert: Callable[[Any], T],
+        convert: Callable[[Sequence[Any]], T],
         *,
         repeatable: bool = True,
-    ) -> "asyncio.Future[list[T | DiscreetError]]":
-        """Send many commands, each to the server of its key; one that fails is listed as why."""
-        return self._send_parts(Entry, commands, convert, repeatable=repeatable)
+    ) -> "Converted[T]":
+        """Send many commands, each to the server of its key, and convert all replies together.
+
+        One that fails is listed as its `DiscreetError` among the replies.
+        """
+        return Converted(self._send_parts(Entry, commands, replies.nothing, repeatable), convert)
 
     def _send_parts(
         self,
         kind: type[Part],
         commands: Sequence[tuple[bytes, bytes]],
         convert: Callable[[Any], Any],
-        *,
         repeatable: bool,
     ) -> "asyncio.Future[list[Any]]":
         route, loop = self._opened()

@@ -17,7 +17,7 @@ from service.state import checks
 from service.state.expiring import Expiring
 from service.state.memory_values import MemoryValues
 from service.state.ready import Failed, Ready
-from service.state.stores import Account, Claim, Event, Learned, Registry, Vector
+from service.state.stores import Account, Claim, Event, Learned, Learning, Registry, Rows, Vector
 
 NOTHING = np.zeros(0, dtype=np.int64)
 NOTHING.setflags(write=False)
@@ -91,10 +91,12 @@ class MemoryStore(MemoryValues):
     def read(self, *, addresses: Sequence[bytes]) -> Awaitable[Sequence[Vector]]:
         return Ready(self._vectors(addresses))
 
-    def read_each(
-        self, *, addresses: Sequence[bytes]
-    ) -> Awaitable[Sequence[Vector | DiscreetError]]:
-        return Ready(self._vectors(addresses))
+    def read_rows(self, *, addresses: Sequence[bytes], fields: int) -> Awaitable[Rows]:
+        sums = np.zeros((len(addresses), checks.fields(fields)), dtype=np.int64)
+        for row, vector in zip(sums, self._vectors(addresses), strict=True):
+            known = vector[:fields]
+            row[: len(known)] = known
+        return Ready(Rows(sums, {}))
 
     def _vectors(self, addresses: Sequence[bytes]) -> list[Vector]:
         cells = self._cells
@@ -109,22 +111,29 @@ class MemoryStore(MemoryValues):
         reward: int,
         claim_ttl: int,
     ) -> Awaitable[Learned]:
-        key = (checks.digest("address", address), checks.digest("claim", claim))
-        checks.increments(increments)
-        checks.reward(reward)
-        checks.ttl("claim_ttl", claim_ttl)
-        before = self._cells.get(address, NOTHING)
+        learned = self._learn(Learning(address, increments, claim, reward, claim_ttl))
+        return Failed(learned) if isinstance(learned, StateOverflow) else Ready(learned)
+
+    def learn_each(
+        self, *, learnings: Sequence[Learning]
+    ) -> Awaitable[Sequence[Learned | DiscreetError]]:
+        return Ready([self._learn(each) for each in learnings])
+
+    def _learn(self, one: Learning) -> Learned | StateOverflow:
+        checks.learning(one)
+        key = (one.address, one.claim)
+        before = self._cells.get(one.address, NOTHING)
         counted = self._claims.get(key)
         if counted is not None:
-            outcome = Claim.DUPLICATE if counted == reward else Claim.CONFLICT
-            return Ready(Learned(outcome, int(before[0]) if len(before) else 0))
+            outcome = Claim.DUPLICATE if counted == one.reward else Claim.CONFLICT
+            return Learned(outcome, int(before[0]) if len(before) else 0)
         try:
-            after = added(before, increments)
+            after = added(before, one.increments)
         except StateOverflow as overflow:
-            return Failed(overflow)
-        self._cells[address] = after
-        self._claims.put(key, reward, claim_ttl)
-        return Ready(Learned(Claim.COUNTED, int(after[0]) if len(after) else 0))
+            return overflow
+        self._cells[one.address] = after
+        self._claims.put(key, one.reward, one.claim_ttl)
+        return Learned(Claim.COUNTED, int(after[0]) if len(after) else 0)
 
     def index_cell(self, *, index: bytes, address: bytes, level: int) -> Awaitable[None]:
         cells = self._indexes.setdefault(checks.digest("index", index), {})

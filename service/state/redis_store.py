@@ -9,6 +9,7 @@ The store belongs to the event loop in which it was opened.
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
+from functools import partial
 
 from service.errors import DiscreetError, InvalidArgument
 from service.privacy.charges import Charge, Limit
@@ -17,7 +18,7 @@ from service.state.codec import pack_amounts
 from service.state.keys import DEFAULT_NAMESPACE, Keys
 from service.state.redis_values import RedisValues
 from service.state.scripts import getting, packed
-from service.state.stores import Account, Event, Learned, Registry, Vector
+from service.state.stores import Account, Event, Learned, Learning, Registry, Rows, Vector
 from service.state.urls import parse
 
 BATCH = 500
@@ -70,7 +71,7 @@ class RedisStore(RedisValues):
         ledgers = [key_of(each) for each in checks.digests("principals", principals)]
         payloads = scripts.SPEND.calls(ledgers, pack_amounts(charge), pack_amounts(limit))
         commands = list(zip(payloads, ledgers, strict=True))
-        return self._send_each(commands, replies.account, repeatable=False)
+        return self._send_each(commands, replies.accounts, repeatable=False)
 
     def balance(self, *, principal: bytes) -> Awaitable[Charge]:
         ledger = self._keys.ledger(checks.digest("principal", principal))
@@ -89,13 +90,11 @@ class RedisStore(RedisValues):
             return self._send(packed(b"GET", cells[0]), cells[0], replies.vectors)
         return self._send_all([(packed(b"GET", cell), cell) for cell in cells], replies.vector)
 
-    def read_each(
-        self, *, addresses: Sequence[bytes]
-    ) -> Awaitable[Sequence[Vector | DiscreetError]]:
+    def read_rows(self, *, addresses: Sequence[bytes], fields: int) -> Awaitable[Rows]:
         key_of = self._keys.cell
         cells = [key_of(each) for each in checks.digests("addresses", addresses)]
         commands = list(zip(getting(cells), cells, strict=True))
-        return self._send_each(commands, replies.view)
+        return self._send_each(commands, partial(replies.rows, fields=checks.fields(fields)))
 
     def learn(
         self,
@@ -106,18 +105,24 @@ class RedisStore(RedisValues):
         reward: int,
         claim_ttl: int,
     ) -> Awaitable[Learned]:
-        cell = self._keys.cell(checks.digest("address", address))
-        additions: list[bytes | int] = []
-        for field, amount in checks.increments(increments):
-            additions += (b"INCRBY", b"i64", b"#%d" % field, amount)
-        payload = scripts.LEARN.call(
-            (cell, self._keys.claim(address, checks.digest("claim", claim))),
-            checks.reward(reward),
-            checks.ttl("claim_ttl", claim_ttl) * 1000,
-            *additions,
-        )
+        payload, cell = self._learn(Learning(address, increments, claim, reward, claim_ttl))
         # Repeatable: the claim makes it so. A repetition answers DUPLICATE, not COUNTED.
         return self._send(payload, cell, replies.learned)
+
+    def learn_each(
+        self, *, learnings: Sequence[Learning]
+    ) -> Awaitable[Sequence[Learned | DiscreetError]]:
+        return self._send_each([self._learn(each) for each in learnings], replies.learned_each)
+
+    def _learn(self, one: Learning) -> tuple[bytes, bytes]:
+        """Return the command and the key that it goes to."""
+        address, increments, claim, reward, ttl = checks.learning(one)
+        cell = self._keys.cell(address)
+        additions: list[bytes | int] = []
+        for field, amount in increments:
+            additions += (b"INCRBY", b"i64", b"#%d" % field, amount)
+        keys = (cell, self._keys.claim(address, claim))
+        return scripts.LEARN.call(keys, reward, ttl * 1000, *additions), cell
 
     def index_cell(self, *, index: bytes, address: bytes, level: int) -> Awaitable[None]:
         key = self._keys.index(checks.digest("index", index))

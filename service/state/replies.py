@@ -1,11 +1,24 @@
 """What replies mean: one function each, raising ValueError for what no server of ours says."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from service.errors import StateOverflow, UnknownDecision
+from service.errors import DiscreetError, StateOverflow, StoreUnavailable, UnknownDecision
 from service.state import checks
-from service.state.codec import LEDGER_BYTES, unpack_charge, unpack_vector, view_vector
-from service.state.stores import Account, Blob, Claim, Event, Learned, Registry, Vector, Written
+from service.state.codec import FIELD_BYTES, LEDGER_BYTES, unpack_charge, unpack_rows, unpack_vector
+from service.state.stores import (
+    Account,
+    Blob,
+    Claim,
+    Event,
+    Learned,
+    Registry,
+    Rows,
+    Vector,
+    Written,
+)
+
+T = TypeVar("T")
 
 VERSION_BYTES = 8
 _CLAIMS = {1: Claim.COUNTED, 2: Claim.DUPLICATE, 3: Claim.CONFLICT}
@@ -28,6 +41,38 @@ def account(reply: tuple[int, bytes]) -> Account:
     return Account(granted == 1, unpack_charge(ledger))
 
 
+def accounts(many: Sequence[Any]) -> list[Account | DiscreetError]:
+    """Read what `spend.lua` returned to each of many."""
+    return [each if isinstance(each, DiscreetError) else _tried(account, each) for each in many]
+
+
+def rows(many: Sequence[Any], *, fields: int) -> Rows:
+    """Read many vectors; one that is not whole fields cannot be read."""
+    stored = list(many)
+    failed: dict[int, DiscreetError] = {}
+    for row, each in enumerate(stored):
+        if each is None:
+            stored[row] = b""
+        elif type(each) is not bytes or len(each) % FIELD_BYTES:
+            failed[row] = each if isinstance(each, DiscreetError) else unreadable()
+            stored[row] = b""
+    return Rows(unpack_rows(stored, fields), failed)
+
+
+def _tried(read: Callable[[Any], T], reply: Any) -> T | DiscreetError:
+    try:
+        return read(reply)
+    except DiscreetError as error:
+        return error
+    except (ValueError, TypeError, IndexError, KeyError):
+        return unreadable()
+
+
+def unreadable() -> StoreUnavailable:
+    """Return the error for a reply that makes no sense: the store is out of order."""
+    return StoreUnavailable("the store holds something that cannot be read")
+
+
 def markers(reply: Sequence[bytes]) -> list[bytes]:
     """Read what `forget_markers.lua` returns: markers, each with the charge that it paid for."""
     return list(dict.fromkeys(each[:-LEDGER_BYTES] for each in reply))
@@ -38,7 +83,12 @@ def learned(reply: tuple[int, bytes]) -> Learned:
     outcome, first = reply
     if outcome == -1:
         raise StateOverflow("a statistic would leave its 64-bit field")
-    return Learned(claim=_CLAIMS[outcome], arrivals=int.from_bytes(first, "big", signed=True))
+    return Learned(_CLAIMS[outcome], int.from_bytes(first, "big", signed=True))
+
+
+def learned_each(many: Sequence[Any]) -> list[Learned | DiscreetError]:
+    """Read what `learn.lua` returned to each of many."""
+    return [each if isinstance(each, DiscreetError) else _tried(learned, each) for each in many]
 
 
 def levels(reply: Sequence[bytes]) -> Mapping[bytes, int]:
@@ -122,5 +172,4 @@ def numbers(reply: Sequence[bytes | None]) -> list[int | None]:
 
 
 vector = unpack_vector
-view = view_vector
 charge = unpack_charge

@@ -28,6 +28,13 @@ class Account(NamedTuple):
     spent: Charge
 
 
+class Rows(NamedTuple):
+    """Many vectors of one length: 0 where there is nothing, and why where one cannot be read."""
+
+    sums: npt.NDArray[np.int64]
+    failed: Mapping[int, DiscreetError]
+
+
 class Claim(Enum):
     """What became of feedback: counted now, counted before, or contradicting what was counted."""
 
@@ -36,8 +43,17 @@ class Claim(Enum):
     CONFLICT = "conflict"
 
 
-@dataclass(frozen=True, slots=True)
-class Learned:
+class Learning(NamedTuple):
+    """What `learn` takes, where there is more than one of them."""
+
+    address: bytes
+    increments: Sequence[tuple[int, int]]
+    claim: bytes
+    reward: int
+    claim_ttl: int
+
+
+class Learned(NamedTuple):
     """The outcome of a claim, and the address's field 0 (arrivals) after it."""
 
     claim: Claim
@@ -128,12 +144,8 @@ class Store(Protocol):
         """Return the vectors at these addresses; an absent one is empty."""
         ...
 
-    def read_each(
-        self, *, addresses: Sequence[bytes]
-    ) -> Awaitable[Sequence[Vector | DiscreetError]]:
-        """Return the vectors at these addresses, to be read and not kept.
-
-        One that cannot be read is listed as its error.
+    def read_rows(self, *, addresses: Sequence[bytes], fields: int) -> Awaitable[Rows]:
+        """Return the first `fields` sums at each of these addresses, a row each.
 
         An address that comes twice is read twice: what a batch costs must not tell how many of
         its contexts lie together.
@@ -156,6 +168,12 @@ class Store(Protocol):
         anything. The claim is forgotten after `claim_ttl` seconds, by when the token has expired.
         Raises `StateOverflow`, adding nothing, if a field would leave 64 bits.
         """
+        ...
+
+    def learn_each(
+        self, *, learnings: Sequence[Learning]
+    ) -> Awaitable[Sequence[Learned | DiscreetError]]:
+        """Do what `learn` does for each of many, in this order; one that fails is its error."""
         ...
 
     def index_cell(self, *, index: bytes, address: bytes, level: int) -> Awaitable[None]:

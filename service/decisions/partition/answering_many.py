@@ -6,25 +6,26 @@ never decided upon. Rows share round trips, arithmetic and nothing else.
 """
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+import itertools
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from service.algorithms.adaptive_partition import AdaptivePartition
 from service.algorithms.adaptive_partition_many import ManyPlan, decide_many, plan_many
-from service.algorithms.contract import Decision, Deeper, Request, Vector
+from service.algorithms.contract import Decision, Deeper, Request
 from service.decisions.asking import Ask, Recommendation
 from service.decisions.observer import Answer
 from service.decisions.partition.deciding import look_deeper
 from service.decisions.partition.recommender import PartitionRecommender
-from service.decisions.terms import FREE, Terms
-from service.decisions.tokens import Pending, new_decision_id, seal_decision
+from service.decisions.terms import FREE, PrivacyReport, Terms
+from service.decisions.tokens import Pending, new_decision_ids, seal_decisions
 from service.errors import BudgetExhausted, DiscreetError, Underpaid
 from service.privacy.charges import Charge
-from service.state.stores import Account
+from service.state.stores import Account, Rows
 
 if TYPE_CHECKING:
     from service.decisions.runtime import Runtime
@@ -43,31 +44,24 @@ class BegunMany:
     plan: ManyPlan
     charge: Charge
     accounts: Awaitable[Sequence[Account | DiscreetError]]
-    vectors: Awaitable[Sequence[Vector | DiscreetError]]
+    starts: Sequence[int]
+    rows: Awaitable[Rows]
 
 
-def alike(recommender: PartitionRecommender, asks: Sequence[Ask]) -> list[int]:
-    """Return which of these can be answered together; the others are asked one by one."""
-    together = (
-        isinstance(recommender.learner, AdaptivePartition)
-        and recommender.terms is not None
-        and not recommender.vendors
-        and len(recommender.visible) > 1
-    )
-    dimensions = recommender.document.context.dimensions
-    return [
-        row
-        for row, ask in enumerate(asks if together else ())
-        if ask.limit == 1
+def joins(recommender: PartitionRecommender, ask: Ask) -> bool:
+    """Tell whether a question can be answered together with others; other ones come alone."""
+    return (
+        recommender.joinable
+        and ask.limit == 1
         and not ask.exclude
         and ask.candidates is None
         and ask.features is None
         and ask.category is None
         and ask.round is None
-        and len(ask.context) == dimensions
+        and len(ask.context) == recommender.dimensions
         and min(ask.context) >= 0.0
         and max(ask.context) <= 1.0
-    ]
+    )
 
 
 def begin_many(
@@ -84,6 +78,7 @@ def begin_many(
     if charge == FREE:
         raise Underpaid("answers that depend on contexts must be paid for")
     principal_of, name = runtime.principals.client, recommender.name
+    starts = list(itertools.accumulate(map(len, plan.reads), initial=0))
     return BegunMany(
         recommender,
         learner,
@@ -96,8 +91,10 @@ def begin_many(
             charge=charge,
             limit=terms.limit,
         ),
-        runtime.store.read_each(
-            addresses=[address.key for reads in plan.reads for address in reads]
+        starts,
+        runtime.store.read_rows(
+            addresses=[address.key for reads in plan.reads for address in reads],
+            fields=1 + 2 * learner.arms,
         ),
     )
 
@@ -105,28 +102,20 @@ def begin_many(
 async def finish_many(runtime: "Runtime", begun: BegunMany) -> list[Recommendation | DiscreetError]:
     """Await the debits, decide for those that were granted, and seal the answers."""
     accounts = await begun.accounts
-    vectors = _by_row(begun.plan, await begun.vectors)
-    granted: list[int] = []
+    sums, failed = await begun.rows
     answers: list[Recommendation | DiscreetError] = []
+    granted: list[int] = []
     refused: list[int] = []
-    for row, (account, read) in enumerate(zip(accounts, vectors, strict=True)):
+    for row, account in enumerate(accounts):
         if isinstance(account, DiscreetError):
             answers.append(account)
-        elif isinstance(read, DiscreetError):
-            answers.append(read)
         else:
-            (granted if account.granted else refused).append(row)
             answers.append(_UNDECIDED)
-    decisions = await _decide(runtime, begun, granted, vectors)
-    paid = [
-        (row, one)
-        for row, one in zip(granted, decisions, strict=True)
-        if not isinstance(one, DiscreetError)
-    ]
-    for row, one in zip(granted, decisions, strict=True):
-        if isinstance(one, DiscreetError):
-            answers[row] = one
-    _seal(runtime, begun, paid, accounts, answers, Answer.PERSONALISED, begun.charge)
+            (granted if account.granted else refused).append(row)
+    if failed:
+        granted = _readable(begun, granted, failed, answers)
+    decided = await _decide(runtime, begun, granted, sums, answers)
+    _seal(runtime, begun, decided, accounts, answers, Answer.PERSONALISED, begun.charge)
     if refused:
         _without(runtime, begun, refused, accounts, answers)
     return answers
@@ -136,52 +125,63 @@ _UNDECIDED = Underpaid("nothing was decided for this question")
 """Stands where no answer has been written yet, so that a row forgotten here releases nothing."""
 
 
-def _by_row(
-    plan: ManyPlan, vectors: Sequence[Vector | DiscreetError]
-) -> list[Sequence[Vector] | DiscreetError]:
-    """Return each row's reads, or the first error among them."""
-    sound = not any(isinstance(one, DiscreetError) for one in vectors)
-    rows: list[Any] = []
-    start = 0
-    for reads in plan.reads:
-        end = start + len(reads)
-        read: Any = vectors[start:end]
-        if not sound:
-            read = next((one for one in read if isinstance(one, DiscreetError)), read)
-        rows.append(read)
-        start = end
-    return rows
+def _readable(
+    begun: BegunMany,
+    rows: Sequence[int],
+    failed: Mapping[int, DiscreetError],
+    answers: list[Recommendation | DiscreetError],
+) -> list[int]:
+    """Return the rows whose statistics could be read, and write why where they could not."""
+    good = []
+    for row in rows:
+        reads = range(begun.starts[row], begun.starts[row + 1])
+        error = next((failed[place] for place in reads if place in failed), None)
+        if error is None:
+            good.append(row)
+        else:
+            answers[row] = error
+    return good
 
 
 async def _decide(
     runtime: "Runtime",
     begun: BegunMany,
     rows: Sequence[int],
-    vectors: Sequence[Sequence[Vector] | DiscreetError],
-) -> list[Decision | DiscreetError]:
+    sums: npt.NDArray[np.int64],
+    answers: list[Recommendation | DiscreetError],
+) -> list[tuple[int, Decision]]:
+    """Return the decisions by row, and write why where there is none."""
     plan = begun.plan
     first = decide_many(
         begun.learner,
         plan=plan,
         rows=rows,
-        vectors=[vectors[row] for row in rows],  # type: ignore[misc]  # those rows have theirs
+        starts=begun.starts,
+        sums=sums,
         noise=runtime.noise,
     )
-    decisions: list[Decision | DiscreetError] = []
-    deeper = [
-        look_deeper(runtime, begun.learner, _request(begun, row), one, paid=begun.plan.row(row))
+    deeper = {
+        row: look_deeper(
+            runtime, begun.learner, _request(begun, row), one, paid=begun.plan.row(row)
+        )
         for row, one in zip(rows, first, strict=True)
         if isinstance(one, Deeper)
-    ]
-    found = iter(await asyncio.gather(*deeper, return_exceptions=True))
-    for one in first:
-        decision = next(found) if isinstance(one, Deeper) else one
-        if isinstance(decision, Decision) and decision.events != plan.events:
-            raise Underpaid("a decision released something else than what was paid for")
-        if isinstance(decision, BaseException) and not isinstance(decision, DiscreetError):
+    }
+    found = dict(
+        zip(deeper, await asyncio.gather(*deeper.values(), return_exceptions=True), strict=True)
+    )
+    decided: list[tuple[int, Decision]] = []
+    for row, one in zip(rows, first, strict=True):
+        decision = found[row] if isinstance(one, Deeper) else one
+        if isinstance(decision, DiscreetError):
+            answers[row] = decision
+        elif isinstance(decision, BaseException):
             raise decision
-        decisions.append(decision)
-    return decisions
+        elif decision.events != plan.events:
+            raise Underpaid("a decision released something else than what was paid for")
+        else:
+            decided.append((row, decision))
+    return decided
 
 
 def _request(begun: BegunMany, row: int) -> Request:
@@ -236,21 +236,28 @@ def _seal(
 ) -> None:
     """Write the answers to these rows in their places, and note them."""
     recommender, terms = begun.recommender, begun.terms
-    generation, id_of = recommender.generation, recommender.id_of
     expires_at = int(runtime.clock()) + recommender.ttl
-    regret = 0.0
-    for row, decision in decided:
+    names = new_decision_ids(len(decided))
+    tokens = seal_decisions(
+        runtime.sealer,
+        [
+            Pending(recommender.generation, name, expires_at, decision, charge.nano_epsilon)
+            for name, (_, decision) in zip(names, decided, strict=True)
+        ],
+    )
+    id_of, regret = recommender.id_of, 0.0
+    # Many ledgers stand alike, and what the store answered about those is one object.
+    reports: dict[int, PrivacyReport] = {}
+    for token, (row, decision) in zip(tokens, decided, strict=True):
         account = accounts[row]
         assert isinstance(account, Account)
+        report = reports.get(id(account.spent))
+        if report is None:
+            report = terms.report(spent=account.spent, charge=charge)
+            reports[id(account.spent)] = report
         regret += max(decision.estimated_regret, 0.0)
-        pending = Pending(generation, new_decision_id(), expires_at, decision, charge.nano_epsilon)
-        answers[row] = Recommendation(
-            seal_decision(runtime.sealer, pending),
-            (id_of[decision.choices[0].slot],),
-            decision.personalised,
-            terms.report(spent=account.spent, charge=charge),
-            expires_at,
-        )
+        items = (id_of[decision.choices[0].slot],)
+        answers[row] = Recommendation(token, items, decision.personalised, report, expires_at)
     if decided:
         runtime.observer.recommendation(
             recommender=recommender.name,

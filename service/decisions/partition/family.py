@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING
 
 from service.decisions.asking import Ask, Feedback, Receipt, Recommendation
-from service.decisions.family import Plain
+from service.decisions.family import Plain, Word
 from service.decisions.partition.answering import begin, finish
-from service.decisions.partition.answering_many import alike, begin_many, finish_many
-from service.decisions.partition.hearing import settle, submit
+from service.decisions.partition.answering_many import BegunMany, begin_many, finish_many, joins
+from service.decisions.partition.hearing import listens, settle, submit, submit_many
 from service.decisions.partition.learners import LearnerFactory, learner_for
 from service.decisions.partition.recommender import PartitionRecommender
 from service.decisions.partition.surveying import survey
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from service.decisions.runtime import Runtime
 
 
-_FEW = 8
-"""Fewer than this are as quick one by one."""
+_MOST = 250
+_FEWEST = 16
+_MOST_VALUES = 200_000
+"""Questions answered together: few enough not to hold up everybody else, by time or memory."""
 
 
 class PartitionFamily(Plain):
@@ -48,20 +50,31 @@ class PartitionFamily(Plain):
         # Vendors take their time; one must not hold up the rest of a batch.
         return asyncio.ensure_future(answered) if recommender.vendors else answered
 
+    def joins(self, recommender: Recommender, ask: Ask) -> bool:
+        """One item out of the whole catalogue, from nobody but us."""
+        assert isinstance(recommender, PartitionRecommender)
+        return joins(recommender, ask)
+
     def answer_many(
         self, runtime: "Runtime", recommender: Recommender, asks: Sequence[Ask]
     ) -> Awaitable[Sequence[Recommendation | DiscreetError]]:
         """Debit and read for all of them in one round trip, which begins now."""
         assert isinstance(recommender, PartitionRecommender)
-        together = alike(recommender, asks)
-        if len(together) < _FEW:
+        together = [row for row, ask in enumerate(asks) if self.joins(recommender, ask)]
+        if not together:
             return super().answer_many(runtime, recommender, asks)
-        many = begin_many(runtime, recommender, [asks[row] for row in together])
+        lot = max(_FEWEST, min(_MOST, _MOST_VALUES // recommender.stored.next_slot))
+        # The store works on one lot while the next is being planned.
+        many = [
+            begin_many(runtime, recommender, [asks[row] for row in together[start : start + lot]])
+            for start in range(0, len(together), lot)
+        ]
+        answered = _finish_all(runtime, many)
         if len(together) == len(asks):
-            return finish_many(runtime, many)
+            return answered
         apart = sorted(set(range(len(asks))) - set(together))
         others = super().answer_many(runtime, recommender, [asks[row] for row in apart])
-        return _in_order(together, finish_many(runtime, many), apart, others)
+        return _in_order(together, answered, apart, others)
 
     def hear(
         self,
@@ -75,10 +88,34 @@ class PartitionFamily(Plain):
         assert isinstance(recommender, PartitionRecommender)
         return settle(runtime, submit(runtime, recommender, pending, feedback, ttl))
 
+    def listens(self, recommender: Recommender, word: Word) -> bool:
+        """All but feedback on vendors' items."""
+        return listens(word)
+
+    def hear_many(
+        self, runtime: "Runtime", recommender: Recommender, words: Sequence[Word]
+    ) -> Awaitable[Sequence[Receipt | DiscreetError]]:
+        """Claim each once and merge, in one round trip, which begins now."""
+        assert isinstance(recommender, PartitionRecommender)
+        if all(map(listens, words)):
+            return submit_many(runtime, recommender, words)
+        return super().hear_many(runtime, recommender, words)
+
     async def refresh(self, runtime: "Runtime", recommender: Recommender) -> None:
         """Look over what was learned."""
         assert isinstance(recommender, PartitionRecommender)
         await survey(store=runtime.store, recommender=recommender, observer=runtime.observer)
+
+
+async def _finish_all(
+    runtime: "Runtime", lots: Sequence[BegunMany]
+) -> list[Recommendation | DiscreetError]:
+    """Return all answers, letting others have a turn between two lots."""
+    answers = await finish_many(runtime, lots[0])
+    for lot in lots[1:]:
+        await asyncio.sleep(0)
+        answers += await finish_many(runtime, lot)
+    return answers
 
 
 async def _in_order(

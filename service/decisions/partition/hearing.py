@@ -1,17 +1,19 @@
 """Feedback on an answer by adaptive partition: claim once and merge, in one atomic step."""
 
-from collections.abc import Awaitable
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from service.algorithms.contract import Address
 from service.decisions.asking import Feedback, Receipt
+from service.decisions.family import Word
 from service.decisions.hearing import REWARD_STEPS, note_heard, position_of
 from service.decisions.partition.recommender import PartitionRecommender
 from service.decisions.partition.returning import Then, returning
 from service.decisions.tokens import Pending
-from service.errors import InvalidArgument
-from service.state.stores import Claim, Learned
+from service.errors import DiscreetError, InvalidArgument, RewardConflict
+from service.state.stores import Claim, Learned, Learning
 
 if TYPE_CHECKING:
     from service.decisions.runtime import Runtime
@@ -67,14 +69,90 @@ def submit(
     )
 
 
+def listens(word: Word) -> bool:
+    """Tell whether feedback can be heard together with others: all but on vendors' items."""
+    return not word.pending.note
+
+
+def submit_many(
+    runtime: "Runtime", recommender: PartitionRecommender, words: Sequence[Word]
+) -> Awaitable[list[Receipt | DiscreetError]]:
+    """Say what each piece of feedback adds, and send all of it to the store."""
+    recommender.touched = True
+    learnings: list[Learning] = []
+    refused: dict[int, DiscreetError] = {}
+    for place, (pending, feedback, ttl) in enumerate(words):
+        try:
+            position = position_of(recommender, pending, feedback.item)
+        except InvalidArgument as error:
+            refused[place] = error
+            continue
+        update = recommender.learner.learn(
+            decision=pending.decision, choice=position, reward=feedback.reward
+        )
+        learnings.append(
+            Learning(
+                update.address.key,
+                update.increments,
+                pending.decision_id + position.to_bytes(2, "little"),
+                round(feedback.reward * REWARD_STEPS),
+                ttl,
+            )
+        )
+    learned = runtime.store.learn_each(learnings=learnings)
+    return _settle_many(runtime, recommender, words, refused, learned)
+
+
+async def _settle_many(
+    runtime: "Runtime",
+    recommender: PartitionRecommender,
+    words: Sequence[Word],
+    refused: Mapping[int, DiscreetError],
+    learned: Awaitable[Sequence[Learned | DiscreetError]],
+) -> list[Receipt | DiscreetError]:
+    """Await what became of each, index the cells that need it, and count the outcomes."""
+    remaining = iter(await learned)
+    outcomes: list[Learned | DiscreetError] = [
+        refused[place] if place in refused else next(remaining) for place in range(len(words))
+    ]
+    indexed = {
+        word.pending.decision.address
+        for word, one in zip(words, outcomes, strict=True)
+        if not isinstance(one, DiscreetError) and _is_to_be_indexed(one)
+    }
+    await asyncio.gather(
+        *(
+            runtime.store.index_cell(index=recommender.generation, address=key, level=level)
+            for key, level in indexed
+        )
+    )
+    receipts: list[Receipt | DiscreetError] = []
+    for word, one in zip(words, outcomes, strict=True):
+        if isinstance(one, DiscreetError):
+            receipts.append(one)
+            continue
+        try:
+            receipts.append(note_heard(runtime, recommender, one.claim, word.feedback.reward))
+        except RewardConflict as conflict:
+            receipts.append(conflict)
+    return receipts
+
+
+def _is_to_be_indexed(learned: Learned) -> bool:
+    """Tell whether surveys must now be told of a cell.
+
+    The first arrival makes a cell known to them. Saying it again at every power of two costs next
+    to nothing and mends an index entry lost to a crash in between. A duplicate may be the store's
+    answer to our own repeated question, after its first answer was lost.
+    """
+    arrivals = learned.arrivals
+    return learned.claim is not Claim.CONFLICT and arrivals & (arrivals - 1) == 0
+
+
 async def settle(runtime: "Runtime", submitted: Submitted) -> Receipt:
     """Await what became of it, and do what follows."""
     learned = await submitted.learned
-    arrivals = learned.arrivals
-    if learned.claim is not Claim.CONFLICT and arrivals & (arrivals - 1) == 0:
-        # The first arrival makes a cell known to surveys. Saying it again at every power of two
-        # costs next to nothing and mends an index entry lost to a crash in between. A duplicate
-        # may be the store's answer to our own repeated question, after its first answer was lost.
+    if _is_to_be_indexed(learned):
         await runtime.store.index_cell(
             index=submitted.index,
             address=submitted.address.key,

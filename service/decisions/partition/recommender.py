@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from service.algorithms.adaptive_partition import AdaptivePartition
 from service.algorithms.contract import Learner, Request
 from service.decisions.asking import Ask, plain_ids, refuse_unused
 from service.decisions.partition.document import VENDOR, AdaptivePartitionDocument
@@ -40,6 +41,14 @@ class PartitionRecommender(Recommender):
         self.learner = learner_for(
             document=document, generation=stored.generation, arms=stored.next_slot
         )
+        self.dimensions = document.context.dimensions
+        self.joinable = (
+            isinstance(self.learner, AdaptivePartition)
+            and terms is not None
+            and not document.vendors
+            and len(self.visible) > 1
+        )
+        """Whether questions can be answered many at once: see `answering_many`."""
         self.url_of = {vendor.name: vendor.url for vendor in document.vendors}
         self.vendors = {name: stored.slots[VENDOR + name] for name in self.url_of}
         self.vendor_of = {slot: name for name, slot in self.vendors.items()}
@@ -92,7 +101,7 @@ class PartitionRecommender(Recommender):
     def request(self, ask: Ask) -> Request:
         """Return the learner's view of a question, or say which field cannot be used."""
         refuse_unused(ask, uses=_USES)
-        dimensions = self.document.context.dimensions
+        dimensions = self.dimensions
         if len(ask.context) != dimensions:
             raise InvalidArgument(
                 "context",
