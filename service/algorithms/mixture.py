@@ -44,8 +44,17 @@ from service.privacy.draw import draw_narrow
 from service.privacy.noise import NoiseSource
 
 _COIN_BYTES = 4
-_LOT_BYTES = _COIN_BYTES + RESPONSE_BITS // 8
+_UNIFORM_BYTES = RESPONSE_BITS // 8
 """Random bytes of one draw among many: a coin, and more than enough for either way to answer."""
+
+
+def _lots(noise: NoiseSource, count: int, size: int) -> list[int]:
+    """Return so many independent integers of `size` bytes, asked for at once."""
+    content = noise.bits(8 * size * count).to_bytes(size * count, "little")
+    return [
+        int.from_bytes(content[start : start + size], "little")
+        for start in range(0, len(content), size)
+    ]
 
 
 _UNLISTED = -1
@@ -105,18 +114,19 @@ class Odds:
         return Choice(slot, self._propensity(slot, position, best))
 
     def draw_each(self, bests: Sequence[int], noise: NoiseSource) -> list[Choice]:
-        """Return what `draw` would for each of these, by the same law, from one lot of bits."""
+        """Return what `draw` would for each of these, by the same law.
+
+        Each takes as many bits whichever way it goes, and all bits are asked for at once.
+        """
         if len(self.arms) == 1:
             return [Choice(int(self.arms[0]), 1.0)] * len(bests)
         tables, response, coin = self._tables, self.response, self.coin
         size = min(self.size, len(self.ranking))
-        lot = noise.bits(8 * _LOT_BYTES * len(bests)).to_bytes(_LOT_BYTES * len(bests), "little")
+        coins = _lots(noise, len(bests), _COIN_BYTES)
+        uniforms = _lots(noise, len(bests), _UNIFORM_BYTES)
         choices = []
-        for place, best in enumerate(bests):
-            start = place * _LOT_BYTES
-            middle = start + _COIN_BYTES
-            uniform = int.from_bytes(lot[middle : start + _LOT_BYTES], "little")
-            if int.from_bytes(lot[start:middle], "little") < coin:
+        for tossed, uniform, best in zip(coins, uniforms, bests, strict=True):
+            if tossed < coin:
                 drawn = uniform * self.curiosity_total >> RESPONSE_BITS
                 slot = tables.arms[bisect_right(tables.ends, drawn)]
                 position = tables.position_of.get(slot, _UNLISTED)
