@@ -1,53 +1,16 @@
 """What one connection knows about its commands when it goes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from typing import Any
 
 import pytest
 
 from service.errors import StoreUnavailable
 from service.state.commands import Command
 from service.state.scripts import packed
-from service.state.wire import Refused, Wire
+from service.state.wire import Refused
+from tests.state.peers import Peer, wire_to
 
 pytestmark = pytest.mark.anyio
-
-
-class Peer:
-    """A server that reads only when told to, and answers what it is told to."""
-
-    def __init__(self) -> None:
-        self.arrived = asyncio.Event()
-        self.reader: asyncio.StreamReader
-        self.writer: asyncio.StreamWriter
-
-    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader, self.writer = reader, writer
-        self.arrived.set()
-
-
-Losses = list[tuple[Sequence[Command], Sequence[Command]]]
-
-
-@pytest.fixture
-async def peer() -> AsyncIterator[Peer]:
-    peer = Peer()
-    server = await asyncio.start_server(peer.accept, "127.0.0.1", 0, limit=1024)
-    peer.port = server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
-    yield peer
-    peer.writer.transport.abort()
-    server.close()
-    await server.wait_closed()
-
-
-async def wire_to(peer: Any) -> tuple[Wire, Losses]:
-    loop = asyncio.get_running_loop()
-    _, wire = await loop.create_connection(lambda: Wire(loop), "127.0.0.1", peer.port)
-    await peer.arrived.wait()
-    losses: Losses = []
-    wire.lost = lambda ran, unsent: losses.append((ran, unsent))
-    return wire, losses
 
 
 def command(payload: bytes, deadline: float = float("inf")) -> Command:
