@@ -6,7 +6,7 @@ read off the shipped `decide`, with noise that is written down in advance; lists
 take too long to script, are enumerated from the integers that each draw uses.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -34,7 +34,7 @@ from service.privacy.events import Composed, PrivacyEvent, RandomisedResponse
 from service.privacy.noise import NoiseSource
 
 _ARMS = 3
-_CONTEXTS = (0.05, 0.3, 0.6, 0.95)
+CONTEXTS = (0.05, 0.3, 0.6, 0.95)
 """One for each cell that the lesson below leaves, two of them one level deeper than the others."""
 _NOTHING = np.zeros(0, dtype=np.int64)
 
@@ -58,7 +58,7 @@ class Taught:
         self._limit = limit
         for step in range(60):
             # The left half likes the first arm or the second, the right half the third.
-            context = _CONTEXTS[step % 4] if step < 40 else _CONTEXTS[step % 2]
+            context = CONTEXTS[step % 4] if step < 40 else CONTEXTS[step % 2]
             favourite = 2 if context > 0.5 else int(context > 0.2)
             for arm in range(_ARMS):
                 self._teach(context, arm, float(arm == favourite))
@@ -141,19 +141,20 @@ def changed(mixture: Mixture, **odds: Any) -> Mixture:
     return replace(mixture, odds=replace(mixture.odds, **odds))
 
 
-def _pairs(laws: list[Distribution]) -> list[Pair]:
+def pairs_of(laws: Sequence[Distribution]) -> list[Pair]:
+    """Return every two of these laws."""
     return [(one, other) for place, one in enumerate(laws) for other in laws[place + 1 :]]
 
 
 def _events(taught: Taught) -> PrivacyEvent:
     """Return what answering from any of the contexts releases; it must be the same for all."""
-    [events] = {taught.plan(context).events for context in _CONTEXTS}
+    [events] = {taught.plan(context).events for context in CONTEXTS}
     return Composed(events)
 
 
 def examine_scripted(taught: Taught, *, column: Literal["epsilon", "rho"]) -> Finding:
     """Compare the losses between answers from all contexts with the charge."""
-    pairs = _pairs([scripted_law(taught, context) for context in _CONTEXTS])
+    pairs = pairs_of([scripted_law(taught, context) for context in CONTEXTS])
     if column == "rho":
         return judge_zcdp(pairs=pairs, claimed=rho_charged(_events(taught)))
     return judge_pure(pairs=pairs, claimed=epsilon_charged(_events(taught)))
@@ -161,8 +162,8 @@ def examine_scripted(taught: Taught, *, column: Literal["epsilon", "rho"]) -> Fi
 
 def examine_lists(taught: Taught, *, limit: int) -> Finding:
     """Compare the losses between lists from all contexts with the charge."""
-    laws = [listed_law(taught.found(context).mixture, limit) for context in _CONTEXTS]
-    return judge_pure(pairs=_pairs(laws), claimed=epsilon_charged(_events(taught)))
+    laws = [listed_law(taught.found(context).mixture, limit) for context in CONTEXTS]
+    return judge_pure(pairs=pairs_of(laws), claimed=epsilon_charged(_events(taught)))
 
 
 def learner_checks() -> Iterator[Check]:
@@ -197,23 +198,23 @@ def learner_checks() -> Iterator[Check]:
 def _examine_shallow_price() -> Finding:
     """Geometric answers, charged as if every context lay in a cell of the first level."""
     taught = Taught(mode="geometric")
-    laws = [listed_law(taught.found(context).mixture, 1) for context in _CONTEXTS]
+    laws = [listed_law(taught.found(context).mixture, 1) for context in CONTEXTS]
     shallow = RandomisedResponse(taught.learner.epsilons[0])
-    return judge_pure(pairs=_pairs(laws), claimed=epsilon_charged(shallow))
+    return judge_pure(pairs=pairs_of(laws), claimed=epsilon_charged(shallow))
 
 
 def _examine_local_curiosity() -> Finding:
     """Exploration that prefers what was tried little *in the cell*, as the paper's does."""
     taught = Taught(mode="uniform")
     laws = []
-    for context in _CONTEXTS:
+    for context in CONTEXTS:
         found = taught.found(context)
         tried = taught.state.get(found.address, _NOTHING)[1::2]
         weights = np.ones(_ARMS, dtype=np.int64)
         weights[int(np.argmin(np.pad(tried, (0, _ARMS - len(tried)))))] += 10**6
         weights = np.roll(weights, found.mixture.best)
         laws.append(listed_law(changed(found.mixture, curiosity=weights), 1))
-    return judge_pure(pairs=_pairs(laws), claimed=epsilon_charged(_events(taught)))
+    return judge_pure(pairs=pairs_of(laws), claimed=epsilon_charged(_events(taught)))
 
 
 def learner_faults() -> Iterator[Fault]:

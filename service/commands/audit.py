@@ -25,6 +25,8 @@ def run(args: argparse.Namespace) -> int:
     # Imported here: the audit's own parts are heavy, and --help needs none of them.
     from service.algorithms.claims import learner_checks, learner_faults
     from service.algorithms.claims_clusters import cluster_checks, cluster_faults
+    from service.algorithms.claims_many import many_checks
+    from service.algorithms.claims_many_planted import many_faults
     from service.algorithms.claims_mirror import mirror_checks, mirror_faults
     from service.algorithms.claims_profiles import profile_checks, profile_faults
     from service.algorithms.claims_voters import voter_checks, voter_faults
@@ -34,9 +36,19 @@ def run(args: argparse.Namespace) -> int:
         quick=args.quick,
         as_json=args.json,
         further=chain(
-            learner_checks(), cluster_checks(), mirror_checks(), voter_checks(), profile_checks()
+            learner_checks(),
+            many_checks(),
+            cluster_checks(),
+            mirror_checks(),
+            voter_checks(),
+            profile_checks(),
         ),
         further_faults=chain(
-            learner_faults(), cluster_faults(), mirror_faults(), voter_faults(), profile_faults()
+            learner_faults(),
+            many_faults(),
+            cluster_faults(),
+            mirror_faults(),
+            voter_faults(),
+            profile_faults(),
         ),
     )
