@@ -5,8 +5,9 @@ import inspect
 import pytest
 
 from service.errors import StateOverflow, StoreUnavailable
+from service.privacy.charges import Charge, Limit
 from service.state.memory import MemoryStore
-from service.state.stores import Store
+from service.state.stores import Account, Learned, Learning, Store
 from service.watching import OPERATIONS, watched
 from tests.api.stores import MoodyStore
 
@@ -62,3 +63,19 @@ async def test_failures_are_heard_and_handed_on() -> None:
     with pytest.raises(StateOverflow):
         await store.ping()
     assert (heard.stored_, heard.failed) == ([], ["ping"])
+
+
+async def test_answers_to_many_are_handed_on_with_their_errors() -> None:
+    heard, inner = Heard(), MemoryStore()
+    store = watched(inner, heard)
+    accounts = await store.spend_each(principals=[b"p", b"p"], charge=Charge(1), limit=Limit(1))
+    assert [account.granted for account in accounts if isinstance(account, Account)] == [
+        True,
+        False,
+    ]
+    assert (await store.read_rows(addresses=[b"a"], fields=2)).sums.tolist() == [[0, 0]]
+    full = [Learning(b"a", [(0, 2**63 - 1)], claim, 1, 60) for claim in (b"c", b"d")]
+    learned = await store.learn_each(learnings=full)
+    assert [type(each) for each in learned] == [Learned, StateOverflow]
+    assert heard.stored_ == ["spend_each", "read_rows", "learn_each"]
+    assert heard.failed == []

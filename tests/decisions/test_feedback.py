@@ -174,3 +174,48 @@ async def test_a_batch_counts_each_by_itself_in_order(runtime: Runtime) -> None:
     assert results[4] == Receipt(duplicate=False)
     assert isinstance(results[5], UnknownDecision)
     assert await arrivals(runtime) == 2
+
+
+async def test_a_mixed_batch_is_answered_in_order(runtime: Runtime, clock: Clock) -> None:
+    for name in ("books", "songs"):
+        await runtime.registry.put(name, document())
+
+    async def token(recommender: str, limit: int = 1) -> Recommendation:
+        ask = Ask(recommender=recommender, client="someone", context=[0.2, 0.8], limit=limit)
+        return await recommend(runtime, ask)
+
+    expired = (await token("films")).recommendation_id
+    clock.now += 86_400
+    await ask(runtime, event_id="click-1")
+    await runtime.store.claim_event(
+        event=runtime.principals.event("unanswered"), fingerprint=b"f", ttl=60
+    )
+    removed = (await token("songs")).recommendation_id
+    await runtime.registry.remove("songs")
+    book, film, films = await token("books"), await token("films"), await token("films", 2)
+    both = films.recommendation_id
+    cases: list[tuple[Feedback, object]] = [
+        (Feedback(1.0, event_id="never"), UnknownDecision),
+        (Feedback(1.0, recommendation_id=book.recommendation_id), Receipt(duplicate=False)),
+        (Feedback(1.0, recommendation_id=expired), TokenExpired),
+        (Feedback(0.5, recommendation_id=film.recommendation_id), Receipt(duplicate=False)),
+        (Feedback(1.0), InvalidArgument),
+        (Feedback(1.0, recommendation_id=removed), UnknownDecision),
+        (Feedback(1.0, event_id="click-1"), Receipt(duplicate=False)),
+        (Feedback(0.0, recommendation_id=book.recommendation_id), RewardConflict),
+        (Feedback(1.0, recommendation_id=both, item=films.items[1]), Receipt(duplicate=False)),
+        (Feedback(1.0, recommendation_id="forged"), TokenForged),
+        (Feedback(1.0, recommendation_id=both), InvalidArgument),
+        (Feedback(1.0, recommendation_id=book.recommendation_id), Receipt(duplicate=True)),
+        (Feedback(1.0, event_id="unanswered"), UnknownDecision),
+        (Feedback(1.0, event_id="click-1"), Receipt(duplicate=True)),
+        (Feedback(1.0, recommendation_id=both, item=films.items[0]), Receipt(duplicate=False)),
+    ]
+    results = await feedback_batch(runtime, [feedback for feedback, _ in cases])
+    found = [one if isinstance(one, Receipt) else type(one) for one in results]
+    assert found == [expected for _, expected in cases]
+    assert await arrivals(runtime) == 4
+
+
+async def test_an_empty_batch_is_answered_by_nothing(runtime: Runtime) -> None:
+    assert await feedback_batch(runtime, []) == []
