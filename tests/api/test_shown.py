@@ -1,0 +1,81 @@
+"""Answers put together from parts read exactly as a serialiser would have written them."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.api.shown import moment, recommendation_json
+from service.decisions.asking import Recommendation
+from service.decisions.terms import UNPROTECTED, PrivacyReport
+from service.privacy.accountants import Budget
+
+TEXT = st.text(
+    st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\/\b\f\n\r\t\0\x1f\x7f\u2028é😀'),
+    min_size=1,
+    max_size=20,
+)
+AMOUNTS = st.floats(0, 1e12, allow_nan=False)
+BUDGETS = st.builds(Budget, AMOUNTS, st.floats(0, 0.5))
+ANSWERS = st.builds(
+    Recommendation,
+    st.text("ABCxyz019-_", min_size=1, max_size=40),
+    st.lists(TEXT, max_size=4).map(tuple),
+    st.booleans(),
+    st.just(UNPROTECTED) | st.builds(PrivacyReport, AMOUNTS, BUDGETS, BUDGETS),
+    st.integers(0, 2**33),
+    st.none() | TEXT,
+    st.none() | TEXT,
+)
+
+
+def amount(budget: Budget | None) -> dict[str, float | None]:
+    if budget is None:
+        return {"epsilon": None, "delta": None}
+    return {"epsilon": budget.epsilon, "delta": budget.delta}
+
+
+def fields(answer: Recommendation) -> dict[str, Any]:
+    vendor = {} if answer.vendor is None else {"vendor": answer.vendor}
+    named = {} if answer.round is None else {"round": answer.round}
+    return {
+        "recommendation_id": answer.recommendation_id,
+        "items": [{"id": item, **vendor} for item in answer.items],
+        "personalised": answer.personalised,
+        "privacy": {
+            "epsilon": answer.privacy.epsilon,
+            "spent": amount(answer.privacy.spent),
+            "remaining": amount(answer.privacy.remaining),
+        },
+        "expires_at": datetime.fromtimestamp(answer.expires_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        **named,
+    }
+
+
+@given(ANSWERS)
+def test_an_answer_reads_as_its_fields(answer: Recommendation) -> None:
+    shown = recommendation_json(answer)
+    shown.encode()
+    assert list(json.loads(shown).items()) == list(json.loads(json.dumps(fields(answer))).items())
+
+
+@given(ANSWERS)
+def test_fields_that_come_before_its_own_stay_there(answer: Recommendation) -> None:
+    shown = json.loads(recommendation_json(answer, '{"status":200,'))
+    assert shown == {"status": 200, **fields(answer)}
+    assert next(iter(shown)) == "status"
+
+
+@given(ANSWERS, ANSWERS)
+def test_what_is_kept_of_one_answer_does_not_show_in_another(
+    one: Recommendation, other: Recommendation
+) -> None:
+    for each in (one, other._replace(items=one.items), one._replace(privacy=other.privacy), one):
+        assert json.loads(recommendation_json(each)) == fields(each)
+
+
+def test_a_moment_is_in_utc_to_the_second() -> None:
+    assert moment(0) == "1970-01-01T00:00:00Z"
+    assert moment(1_800_000_001) == "2027-01-15T08:00:01Z"
