@@ -168,7 +168,7 @@ class AdaptivePartition:
         prior = outlook.means
         level = 0
         while (cell := memory.split.get(route.name(level))) is not None:
-            prior = cell.means(prior=prior, outlook=outlook)
+            prior = cell.means(prior, outlook)
             level += 1
         events = self.events(draws=min(request.limit, len(request.available) - 1), outlook=outlook)
         return self._plan(route.address(level), events, outlook, route, prior)
@@ -259,7 +259,7 @@ class AdaptivePartition:
             cell = self.memory.note_split(
                 name=plan.route.name(address.level), key=address.key, vector=vector
             )
-            prior = cell.means(prior=prior, outlook=outlook)
+            prior = cell.means(prior, outlook)
         below = plan.route.address(address.level + 1)
         return Deeper(self._plan(below, plan.events, outlook, plan.route, prior))
 

@@ -51,29 +51,22 @@ def plan_many(learner: AdaptivePartition, *, contexts: Floats, available: Slots)
     learner.check_offer(available)
     outlook = memory.outlook
     routes = learner.partition.routes(contexts)
-    reads: list[tuple[Address, ...]] = [()] * len(routes)
-    priors: list[Floats] = [outlook.means] * len(routes)
-    rows: Sequence[int] = range(len(routes))
-    level = 0
+    reads: list[tuple[Address, ...]] = []
+    priors: list[Floats] = []
     split, whole = memory.split, memory.whole
-    while rows:
-        names = routes.names(level)
-        onward, here = [], []
-        for row in rows:
-            cell = split.get(names[row])
+    for row in range(len(routes)):
+        prior, level = outlook.means, 0
+        for name in routes.way(row):
+            cell = split.get(name)
             if cell is None:
-                here.append(row)
-            else:
-                priors[row] = cell.means(prior=priors[row], outlook=outlook)
-                onward.append(row)
-        last = learner.read_ahead(level, outlook)
-        for row, key in zip(here, routes.keys(level, here), strict=True):
-            reads[row] = (Address(key, level),)
-            if key not in whole and last > level:
-                route = routes.route(row)
-                reads[row] += tuple(route.address(below) for below in range(level + 1, last + 1))
-        rows = onward
-        level += 1
+                break
+            prior = cell.means(prior, outlook)
+            level += 1
+        key = routes.key(row, level)
+        last = level if key in whole else learner.read_ahead(level, outlook)
+        below = [Address(routes.key(row, deeper), deeper) for deeper in range(level + 1, last + 1)]
+        reads.append((Address(key, level), *below))
+        priors.append(prior)
     events = learner.events(draws=min(1, len(available) - 1), outlook=outlook)
     return ManyPlan(available, events, reads, priors, outlook, routes)
 

@@ -14,7 +14,7 @@ from service.algorithms.mixture import Odds
 from service.algorithms.outlook import Outlook
 from service.algorithms.shortlist import Slots
 
-MOST_BYTES = 32 * 2**20
+MOST_BYTES = 64 * 2**20
 MOST_SPLIT = 2**16
 MOST_WHOLE = 2**17
 
@@ -30,18 +30,19 @@ def posterior(*, counts: Floats, sums: Floats, prior: Floats) -> Floats:
 class SplitCell:
     """A cell that has split: its statistics hardly change any more; its children start there."""
 
-    __slots__ = ("_means", "_outlook", "_vector")
+    __slots__ = ("_means", "_outlook", "_sums", "_weights")
 
-    def __init__(self, vector: Vector) -> None:
-        self._vector = vector
+    def __init__(self, vector: Vector, arms: int) -> None:
+        counts, self._sums = tallies(vector, arms)
+        self._weights = counts + _INHERITED_WEIGHT
         self._outlook: Outlook | None = None
-        self._means: Floats | None = None
+        self._means: Floats = self._sums
 
-    def means(self, *, prior: Floats, outlook: Outlook) -> Floats:
+    def means(self, prior: Floats, outlook: Outlook) -> Floats:
         """Return the cell's means. `prior`, its parent's, changes with the outlook only."""
-        if self._means is None or self._outlook is not outlook:
-            counts, sums = tallies(self._vector, len(prior))
-            self._means = posterior(counts=counts, sums=sums, prior=prior)
+        if self._outlook is not outlook:
+            # `posterior`, with what never changes worked out before.
+            self._means = (self._sums + _INHERITED_WEIGHT * prior) / self._weights
             self._outlook = outlook
         return self._means
 
@@ -51,7 +52,8 @@ class Memory:
 
     def __init__(self, *, arms: int, outlook: Outlook) -> None:
         self.outlook = outlook
-        self.most_split = max(64, min(MOST_SPLIT, MOST_BYTES // (24 * arms + 256)))
+        self._arms = arms
+        self.most_split = max(64, min(MOST_SPLIT, MOST_BYTES // (24 * arms + 512)))
         self.checked: Slots | None = None
         self._offered: Slots = np.zeros(0, dtype=np.intp)
         self.split: OrderedDict[bytes, SplitCell] = OrderedDict()
@@ -76,7 +78,7 @@ class Memory:
     def note_split(self, *, name: bytes, key: bytes, vector: Vector) -> SplitCell:
         """Remember that a cell has split."""
         self.whole.pop(key, None)
-        cell = self.split[name] = SplitCell(vector)
+        cell = self.split[name] = SplitCell(vector, self._arms)
         if len(self.split) > self.most_split:
             self.split.popitem(last=False)
         return cell

@@ -13,7 +13,7 @@ from somebody who reads the store, and no claim rests on it.
 
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -143,7 +143,7 @@ def outside() -> InvalidArgument:
 class _Level:
     """How many cells lie side by side on one level, and how their places are written."""
 
-    __slots__ = ("dtype", "layout", "number", "prefix", "side")
+    __slots__ = ("dtype", "layout", "number", "prefix", "side", "width")
 
     def __init__(self, dimensions: int, side: int, level: int, tag: bytes) -> None:
         code = "B" if side <= 2**8 else "H" if side <= 2**16 else "I"
@@ -152,6 +152,7 @@ class _Level:
         self.prefix = tag + self.number
         self.layout = f"<{dimensions}{code}"
         self.dtype = np.dtype(f"<{code}")
+        self.width = dimensions * self.dtype.itemsize
 
     def key(self, packed: bytes) -> bytes:
         """Return the digest that names the cell at this place, everywhere and for ever."""
@@ -193,37 +194,39 @@ class Route:
 
 
 class Routes:
-    """The ways down to many contexts, a row each; level by level, for those that go on."""
+    """The ways down to many contexts, a row each."""
 
-    __slots__ = ("_levels", "_places")
+    __slots__ = ("_cut", "_levels", "_places")
 
     def __init__(self, places: Floats, levels: tuple[_Level, ...]) -> None:
         self._places = places
         self._levels = levels
+        self._cut: dict[int, bytes] = {}
 
     def __len__(self) -> int:
         return len(self._places)
 
-    def names(self, level: int) -> list[bytes]:
-        """Return every row's `Route.name` of this level."""
-        here = self._levels[level]
-        number = here.number
-        places = self._packed(level)
-        if len(places[0]) <= _SHORT_BYTES:
-            return [number + place for place in places]
-        return [number + here.key(place) for place in places]
+    def way(self, row: int) -> Iterator[bytes]:
+        """Yield what `Route.name` is, level by level from the whole cube down."""
+        for level, here in enumerate(self._levels):
+            content = self._cut.get(level) or self._cut_into(level)
+            width = here.width
+            packed = content[row * width : (row + 1) * width]
+            yield here.number + packed if width <= _SHORT_BYTES else here.name(packed)
 
-    def keys(self, level: int, rows: Sequence[int]) -> list[bytes]:
-        """Return the digests that name the cells of this level, of these rows."""
-        key, places = self._levels[level].key, self._packed(level)
-        return [key(places[row]) for row in rows]
-
-    def _packed(self, level: int) -> list[bytes]:
+    def key(self, row: int, level: int) -> bytes:
+        """Return the digest that names the cell of this level."""
         here = self._levels[level]
-        content = (self._places * here.side).astype(here.dtype).tobytes()
-        width = here.dtype.itemsize * self._places.shape[1]
-        return [content[start : start + width] for start in range(0, len(content), width)]
+        content = self._cut.get(level) or self._cut_into(level)
+        return here.key(content[row * here.width : (row + 1) * here.width])
 
     def route(self, row: int) -> Route:
         """Return one row's way."""
         return Route(self._places[row], self._levels)
+
+    def _cut_into(self, level: int) -> bytes:
+        """Return every row's place on this level, one after the other."""
+        here = self._levels[level]
+        content = (self._places * here.side).astype(here.dtype).tobytes()
+        self._cut[level] = content
+        return content

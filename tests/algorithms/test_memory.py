@@ -24,9 +24,9 @@ def test_a_split_cell_keeps_its_means_until_the_outlook_changes() -> None:
     memory = Memory(arms=2, outlook=blank())
     cell = memory.note_split(name=b"k", key=b"key of k", vector=VECTOR)
     first = blank()
-    means = cell.means(prior=np.array([0.1, 0.1]), outlook=first)
-    assert cell.means(prior=np.array([0.9, 0.9]), outlook=first) is means
-    renewed = cell.means(prior=np.array([0.9, 0.9]), outlook=blank())
+    means = cell.means(np.array([0.1, 0.1]), first)
+    assert cell.means(np.array([0.9, 0.9]), first) is means
+    renewed = cell.means(np.array([0.9, 0.9]), blank())
     assert means[1] == pytest.approx(0.1)
     assert renewed[1] == pytest.approx(0.9)
     assert 0.1 < means[0] < 0.5 < renewed[0] < 0.9
