@@ -151,3 +151,36 @@ def test_long_contexts_are_checked_too() -> None:
         context[17] = wrong
         with pytest.raises(InvalidArgument, match=r"^context: "):
             one.route(context)
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 12, 13, 20, 60])
+@pytest.mark.parametrize("segments", [2, 3, 10])
+def test_many_ways_down_are_the_single_ones(dimensions: int, segments: int) -> None:
+    """Down to the deepest level, where 13 dimensions have names that are digests too."""
+    one = partition(dimensions=dimensions, segments=segments)
+    contexts = np.random.default_rng(dimensions).random((9, dimensions))
+    contexts[0], contexts[1], contexts[2, 0] = 0.0, 1.0, 1.0
+    contexts[3] = 1 / segments
+    contexts[4] = np.nextafter(1 / segments, 0.0)
+    contexts[5] = 1 - segments**-5.0
+    many = one.routes(contexts)
+    single = [one.route(context) for context in contexts]
+    assert len(many) == 9
+    lengths = set()
+    for row in (8, *range(9)):
+        way = list(many.way(row))
+        assert way == [single[row].name(level) for level in range(one.deepest + 1)]
+        assert way == [many.route(row).name(level) for level in range(one.deepest + 1)]
+        for level in range(one.deepest + 1):
+            assert many.key(row, level) == single[row].key(level)
+        lengths |= set(map(len, way))
+    assert (17 in lengths) == (dimensions == 60 or (dimensions > 12 and segments > 2))
+
+
+@pytest.mark.parametrize("dimensions", [1, 40])
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -0.1, 1.0000001])
+def test_one_context_outside_the_cube_among_many_is_refused(dimensions: int, wrong: float) -> None:
+    contexts = np.full((5, dimensions), 0.5)
+    contexts[3, -1] = wrong
+    with pytest.raises(InvalidArgument, match=r"^context: "):
+        partition(dimensions=dimensions).routes(contexts)

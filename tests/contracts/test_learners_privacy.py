@@ -19,6 +19,7 @@ from service.algorithms.contract import Address, Choice, Decision, Deeper, Plan,
 from service.algorithms.mixture import Mixture
 from service.privacy.events import PrivacyEvent, RandomisedResponse, Repeated
 from service.simulation.noise import SeededNoise
+from tests.algorithms.many import ask_all
 from tests.algorithms.playing import Played
 
 ARMS = 5
@@ -158,6 +159,30 @@ def test_propensities_are_the_exact_law(mode: Mode) -> None:
         for _ in range(40):
             choice = mixture.draw(noise)
             assert math.isclose(choice.propensity, float(law[choice.slot]), rel_tol=1e-12)
+
+
+@MODES
+def test_a_batch_answers_every_place_by_the_exact_law_of_its_cell(mode: Mode) -> None:
+    """Whoever else is in the batch, and however many of them lie together."""
+    played = taught(mode)
+    places = np.array(list(itertools.product(np.linspace(0.02, 0.98, 13), repeat=2)))
+    available = np.arange(ARMS)
+    contexts = np.concatenate([places, places[::-1], np.repeat(places[:1], 9, axis=0)])
+    told = [
+        (found.address, found.mixture.law(), plan.events)
+        for plan, found in (find(played, Request(place, available)) for place in contexts)
+    ]
+    noise, seen = SeededNoise(37), set()
+    for _ in range(12):
+        _, decided = ask_all(played, contexts, available, noise)
+        for one, (address, law, events) in zip(decided, told, strict=True):
+            assert isinstance(one, Decision)
+            [choice] = one.choices
+            assert (one.address, one.events) == (address, events)
+            assert math.isclose(choice.propensity, float(law[choice.slot]), rel_tol=1e-12)
+            seen.add((address, choice.slot))
+    # Each of the four favourites was met in every cell, not only the best one.
+    assert len(seen) >= 4 * len({address for address, _ in seen})
 
 
 class TestPlantedFaults:
