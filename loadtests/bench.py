@@ -44,7 +44,7 @@ import redis
 import report
 from batches import batches
 from compare import compare
-from drive import CONNECTIONS
+from drive import CONNECTIONS, closed_loop_tool
 from footprint import footprint
 from growth import scaling
 from mixed import mixed
@@ -96,6 +96,7 @@ def machine(store: str) -> Found:
         "fsync": fsync["appendfsync"],
         "load_average_before": round(os.getloadavg()[0], 2),
         "connections": CONNECTIONS,
+        "closed_loop": closed_loop_tool(),
         "date": datetime.now(UTC).date().isoformat(),
     }
 

@@ -1,8 +1,9 @@
 """Load: as much as fits through 32 connections (wrk), or a constant rate of arrivals (k6).
 
-wrk is a closed loop: each connection asks again once it was answered. That measures throughput;
-its latencies flatter whoever is slow, because a slow server is asked less often. Latencies are
-therefore measured with k6, which sends at the rate it was told, whatever comes back.
+The first is a closed loop: each connection asks again once it was answered. That measures
+throughput; its latencies flatter whoever is slow, because a slow server is asked less often.
+Latencies are therefore measured with k6, which sends at the rate it was told, whatever comes back.
+Where there is no wrk, k6 closes the loop as well.
 """
 
 import json
@@ -15,6 +16,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from callers import ask_in_batches, feedback_on, ids_of, over_connections
 from stage import HERE, KEY, Target
@@ -109,23 +111,36 @@ end
 
 def throughput(target: Target, path: str, bodies: Sequence[str], seconds: float) -> Sample:
     """Ask as fast as 32 connections can."""
-    wrk = shutil.which("wrk")
-    if wrk is None:
-        raise SystemExit("wrk is needed: apt-get install wrk, or brew install wrk")
+    before = target.cpu_seconds()
+    if shutil.which("wrk"):
+        count, rate = _by_wrk(target, path, bodies, seconds)
+    else:
+        found = _by_k6(target, path, bodies, BENCH_SECONDS=f"{max(1, round(seconds))}")
+        if found["http_req_failed"]["value"]:
+            raise SystemExit(f"{target.name} {path}: some requests failed")
+        count, rate = int(found["http_reqs"]["count"]), found["http_reqs"]["rate"]
+    return Sample(rate, 1e6 * (target.cpu_seconds() - before) / count, count)
+
+
+def closed_loop_tool() -> str:
+    """Say what measures throughput. k6 takes several times wrk's CPU, which all three then lack."""
+    return "wrk" if shutil.which("wrk") else "k6 (wrk is not installed; it would cost less CPU)"
+
+
+def _by_wrk(target: Target, path: str, bodies: Sequence[str], seconds: float) -> tuple[int, float]:
+    """Return how many requests were answered, and how many a second."""
     with tempfile.TemporaryDirectory() as folder:
         script, lines = Path(folder) / "post.lua", Path(folder) / "bodies"
         script.write_text(WRK)
         lines.write_text("\n".join(bodies) + "\n")
-        before = target.cpu_seconds()
         found = subprocess.run(  # noqa: S603
-            [wrk, "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}s", "-s", str(script),
-             f"{target.url}{path}"],
+            ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}s",  # noqa: S607
+             "-s", str(script), f"{target.url}{path}"],
             env={**os.environ, "BENCH_BODIES": str(lines), "BENCH_KEY": KEY},
             capture_output=True,
             text=True,
             check=True,
         ).stdout  # fmt: skip
-        used = target.cpu_seconds() - before
     # A timeout is a slow answer, which costs its service throughput; the rest is a fault.
     broken = re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+)", found)
     if "Non-2xx" in found or (broken and any(map(int, broken.groups()))):
@@ -134,13 +149,26 @@ def throughput(target: Target, path: str, bodies: Sequence[str], seconds: float)
     rate = re.search(r"Requests/sec:\s+([\d.]+)", found)
     if count is None or rate is None:
         raise SystemExit(found)
-    return Sample(float(rate[1]), 1e6 * used / int(count[1]), int(count[1]))
+    return int(count[1]), float(rate[1])
 
 
 def latency(
     target: Target, path: str, bodies: Sequence[str], *, rate: int, seconds: float
 ) -> Latency:
     """Send `rate` requests a second, whatever comes back, and see how long each took."""
+    found = _by_k6(target, path, bodies, BENCH_RATE=str(rate), BENCH_SECONDS=f"{seconds:g}")
+    waited, dropped = found["http_req_duration"], found.get("dropped_iterations", {"count": 0})
+    return Latency(
+        rate=found["http_reqs"]["rate"],
+        p50_ms=waited["med"],
+        p99_ms=waited["p(99)"],
+        failed_share=found["http_req_failed"]["value"],
+        dropped=int(dropped["count"]),
+    )
+
+
+def _by_k6(target: Target, path: str, bodies: Sequence[str], **options: str) -> dict[str, Any]:
+    """Run `arrivals.js` and return its metrics."""
     k6 = shutil.which("k6", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if k6 is None:
         raise SystemExit("k6 is needed: `make bench` installs it")
@@ -154,19 +182,12 @@ def latency(
                 "BENCH_URL": f"{target.url}{path}",
                 "BENCH_KEY": KEY,
                 "BENCH_BODIES": str(lines),
-                "BENCH_RATE": str(rate),
-                "BENCH_SECONDS": f"{seconds:g}",
+                "BENCH_CONNECTIONS": str(CONNECTIONS),
                 "K6_NO_USAGE_REPORT": "true",
+                **options,
             },
             capture_output=True,
             check=True,
         )
-        found = json.loads(out.read_text())["metrics"]
-    waited, dropped = found["http_req_duration"], found.get("dropped_iterations", {"count": 0})
-    return Latency(
-        rate=found["http_reqs"]["rate"],
-        p50_ms=waited["med"],
-        p99_ms=waited["p(99)"],
-        failed_share=found["http_req_failed"]["value"],
-        dropped=int(dropped["count"]),
-    )
+        metrics: dict[str, Any] = json.loads(out.read_text())["metrics"]
+    return metrics

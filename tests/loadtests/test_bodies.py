@@ -75,7 +75,10 @@ def answering() -> Iterator[Target]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, ThreadPoolExecutor(1) as pool:
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 64  # or some of 32 connections at once would be turned away
+
+    with Server(("127.0.0.1", 0), Handler) as server, ThreadPoolExecutor(1) as pool:
         pool.submit(server.serve_forever)
         yield Target("alternative", f"http://127.0.0.1:{server.server_port}", (1,))
         server.shutdown()
