@@ -63,7 +63,8 @@ class PartitionFamily(Plain):
         together = [row for row, ask in enumerate(asks) if self.joins(recommender, ask)]
         if not together:
             return super().answer_many(runtime, recommender, asks)
-        lot = max(_FEWEST, min(_MOST, _MOST_VALUES // recommender.stored.next_slot))
+        wide = max(recommender.stored.next_slot, recommender.dimensions)
+        lot = max(_FEWEST, min(_MOST, _MOST_VALUES // wide))
         # The store works on one lot while the next is being planned.
         many = [
             begin_many(runtime, recommender, [asks[row] for row in together[start : start + lot]])
