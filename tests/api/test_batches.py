@@ -19,7 +19,11 @@ FULL: dict[str, Any] = {
     "recommender": "films",
     "client": "ada",
     "limit": 2,
-    "candidates": ["a", {"id": "b", "features": [0.5]}],
+    "candidates": [
+        "a",
+        {"id": "b", "features": [0.5]},
+        {"id": "c", "features": {"indices": [0], "values": [1]}},
+    ],
     "features": {"indices": [1, 4], "values": [0.5, 2]},
     "exclude": ["x"],
     "category": None,
@@ -106,7 +110,11 @@ def test_entries_with_objects_are_read_whole(monkeypatch: pytest.MonkeyPatch) ->
     first, second = _read_recommend_batch(batch(json.dumps(FULL), ONE))
     assert not isinstance(first, Failed)
     assert not isinstance(second, Failed)
-    assert first.candidates == ["a", Candidate(id="b", features=(0.5,))]
+    assert first.candidates == [
+        "a",
+        Candidate(id="b", features=(0.5,)),
+        Candidate(id="c", features=Sparse(indices=[0], values=[1.0])),
+    ]
     assert first.features == Sparse(indices=[1, 4], values=[0.5, 2.0])
     assert second.context == [0.5, 0.25]
     fed = _read_feedback_batch(batch('{"reward":1,"event_id":"e"}', name="feedback"))
