@@ -93,6 +93,13 @@ def test_so_it_is_in_feedback(entry: str) -> None:
         _read_feedback_batch(batch(fine, entry, fine, name="feedback"))
 
 
+@pytest.mark.parametrize("before", ["[]", "1", "null", f"[{ONE}]", '"requests"', "[[]]", '[""]'])
+@pytest.mark.parametrize("entries", ["", ONE, f"{ONE},{json.dumps(FULL)}"])
+def test_a_list_given_twice_is_refused(before: str, entries: str) -> None:
+    with pytest.raises(Refused):
+        _read_recommend_batch(f'{{"requests":{before},"requests":[{entries}]}}'.encode())
+
+
 @pytest.mark.parametrize(
     "client",
     ["context", "client", "requests", "{", "}{", 'a "client"', "a\\b", "id", "é😀"],

@@ -159,3 +159,26 @@ async def test_rows_that_cannot_be_asked_for_are_named_at_the_call(
     with pytest.raises(InvalidArgument) as caught:
         store.read_rows(addresses=addresses, fields=fields)
     assert caught.value.argument == culprit
+
+
+@pytest.mark.parametrize(
+    ("change", "culprit"),
+    [
+        ({"address": b""}, "address"),
+        ({"claim": b""}, "claim"),
+        ({"increments": [(0, 2**63)]}, "increments"),
+        ({"increments": [(-1, 1)]}, "increments"),
+        ({"reward": True}, "reward"),
+        ({"reward": 2**63}, "reward"),
+        ({"claim_ttl": 0}, "claim_ttl"),
+    ],
+)
+async def test_nothing_is_learned_beside_what_cannot_be(
+    store: Store, change: dict[str, Any], culprit: str
+) -> None:
+    good, bad = learning(b"a"), learning(b"a", b"d")._replace(**change)
+    with pytest.raises(InvalidArgument) as caught:
+        store.learn_each(learnings=[good, bad])
+    assert caught.value.argument == culprit
+    assert (await store.read(addresses=[b"a"]))[0].tolist() == []
+    assert await store.learn(**good._asdict()) == Learned(Claim.COUNTED, 1)
