@@ -11,6 +11,7 @@ from service.algorithms.adaptive_partition import AdaptivePartition
 from service.algorithms.adaptive_partition_many import decide_many
 from service.algorithms.contract import Decision, Deeper
 from service.decisions.asking import Ask, Recommendation
+from service.decisions.clients import budget_of
 from service.decisions.partition import answering_many
 from service.decisions.partition.recommender import PartitionRecommender
 from service.decisions.recommend import recommend, recommend_batch
@@ -45,6 +46,7 @@ class Patchy(MemoryStore):
         """Principals that are debited, though nobody hears of it."""
         self.unreadable: set[bytes] = set()
         self.lots: list[int] = []
+        self.looked = 0
 
     def spend_each(self, *, principals: Sequence[bytes], **given: Any) -> Awaitable[Any]:
         self.lots.append(len(principals))
@@ -76,6 +78,7 @@ class Patchy(MemoryStore):
         return patched()
 
     def read(self, *, addresses: Sequence[bytes]) -> Awaitable[Any]:
+        self.looked += 1
         if self.unreadable.intersection(addresses):
             raise StoreUnavailable("torn")
         return super().read(addresses=addresses)
@@ -104,6 +107,12 @@ async def split_root(runtime: Runtime) -> None:
     await runtime.store.learn(
         address=root, increments=[(0, 50), (1, 50)], claim=b"c" * 14, reward=0, claim_ttl=60
     )
+
+
+async def spent(runtime: Runtime, client: str, recommender: str = "films") -> float:
+    report = await budget_of(runtime, recommender=recommender, client=client)
+    assert report.spent is not None
+    return report.spent.epsilon
 
 
 class Watch:

@@ -11,7 +11,6 @@ from service.algorithms.adaptive_partition import AdaptivePartition
 from service.algorithms.adaptive_partition_many import plan_many
 from service.algorithms.contract import Decision, Deeper
 from service.decisions.asking import Ask
-from service.decisions.clients import budget_of
 from service.decisions.partition import answering_many
 from service.decisions.runtime import Runtime
 from service.decisions.tokens import open_decision
@@ -25,6 +24,7 @@ from tests.decisions.partition.patchy import (
     learner_in,
     open_patchy,
     principal,
+    spent,
     split_root,
     store_of,
 )
@@ -58,12 +58,6 @@ def asks(*clients: str, recommender: str = "films") -> list[Ask]:
         Ask(recommender=recommender, client=client, context=place)
         for client, place in zip(clients or CLIENTS, PLACES, strict=False)
     ]
-
-
-async def spent(runtime: Runtime, client: str, recommender: str = "films") -> float:
-    report = await budget_of(runtime, recommender=recommender, client=client)
-    assert report.spent is not None
-    return report.spent.epsilon
 
 
 @WAYS
@@ -167,15 +161,18 @@ async def test_an_unreadable_cell_fails_its_own_rows_and_they_release_nothing(
 
 
 @WAYS
+@pytest.mark.parametrize("surveyed", [False, True], ids=["looking deeper", "reading ahead"])
 async def test_a_cell_that_cannot_be_read_further_down_fails_its_own_rows(
-    runtime: Runtime, watch: Watch, ask_all: Way
+    runtime: Runtime, watch: Watch, ask_all: Way, surveyed: bool
 ) -> None:
     await split_root(runtime)
     learner = await learner_in(runtime)
-    torn = learner.partition.route(np.array([0.9, 0.1])).address(1).key
-    store_of(runtime).unreadable = {torn}
-    answers = await ask_all(runtime, asks())
-    assert kinds(answers) == IN_ONE_QUARTER_TORN
+    torn = learner.partition.route(np.array([0.9, 0.1])).address(1)
+    if surveyed:
+        learner.survey(cells={torn: np.array([1])})
+    store_of(runtime).unreadable = {torn.key}
+    assert kinds(await ask_all(runtime, asks())) == IN_ONE_QUARTER_TORN
+    assert watch.rows == ([0, 2, 3, 4] if surveyed else [0, 1, 2, 3, 4, 5])
 
 
 @WAYS
@@ -218,6 +215,7 @@ async def test_looking_deeper_must_not_change_the_price(
 
     watch.change = dearer
     assert kinds(await ask_all(runtime, asks())) == ["Underpaid"] * 6
+    assert store_of(runtime).looked == 0
 
 
 @WAYS
