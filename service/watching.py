@@ -5,17 +5,14 @@ from time import perf_counter
 from typing import Any, Protocol, cast
 
 from service.errors import StoreUnavailable
-from service.state.stores import Store
+from service.state.stores import Rows, Store
 
 OPERATIONS = (
     "spend",
-    "spend_each",
     "balance",
     "forget_markers",
     "read",
-    "read_rows",
     "learn",
-    "learn_each",
     "index_cell",
     "cells",
     "count_cells",
@@ -49,6 +46,10 @@ OPERATIONS = (
 )
 
 
+MANY = {"spend_each": "spend", "read_rows": "read", "learn_each": "learn"}
+"""Operations on many at once are told as what they are: one round trip of debits, say."""
+
+
 class Watcher(Protocol):
     """Who is told about each operation."""
 
@@ -78,8 +79,24 @@ class Watched:
         except StoreUnavailable:
             self._watcher.store_failed(self._operation)
             raise
-        self._watcher.stored(self._operation, perf_counter() - self._began)
+        if self._lacks_something(result):
+            self._watcher.store_failed(self._operation)
+        else:
+            self._watcher.stored(self._operation, perf_counter() - self._began)
         return result
+
+    def _lacks_something(self, result: Any) -> bool:
+        return False
+
+
+class WatchedMany(Watched):
+    """The answers to many; one that is missing among them is told as a failure."""
+
+    __slots__ = ()
+
+    def _lacks_something(self, result: Any) -> bool:
+        many = result.failed.values() if isinstance(result, Rows) else result
+        return any(isinstance(one, StoreUnavailable) for one in many)
 
 
 class _WatchedStore:
@@ -88,7 +105,9 @@ class _WatchedStore:
     def __init__(self, store: Store, watcher: Watcher) -> None:
         self._store = store
         for name in OPERATIONS:
-            setattr(self, name, _watched(watcher, name, getattr(store, name)))
+            setattr(self, name, _watched(Watched, watcher, name, getattr(store, name)))
+        for name, operation in MANY.items():
+            setattr(self, name, _watched(WatchedMany, watcher, operation, getattr(store, name)))
 
     async def open(self) -> None:
         await self._store.open()
@@ -98,11 +117,11 @@ class _WatchedStore:
 
 
 def _watched(
-    watcher: Watcher, operation: str, call: Callable[..., Awaitable[Any]]
+    kind: type[Watched], watcher: Watcher, operation: str, call: Callable[..., Awaitable[Any]]
 ) -> Callable[..., Awaitable[Any]]:
     def issue(**arguments: Any) -> Awaitable[Any]:
         began = perf_counter()
-        return Watched(watcher, operation, began, call(**arguments))
+        return kind(watcher, operation, began, call(**arguments))
 
     return issue
 

@@ -8,7 +8,7 @@ from service.errors import StateOverflow, StoreUnavailable
 from service.privacy.charges import Charge, Limit
 from service.state.memory import MemoryStore
 from service.state.stores import Account, Learned, Learning, Store
-from service.watching import OPERATIONS, watched
+from service.watching import MANY, OPERATIONS, watched
 from tests.api.stores import MoodyStore
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,7 @@ def test_every_operation_of_the_protocol_is_watched() -> None:
         for name, value in inspect.getmembers(Store, inspect.isfunction)
         if not name.startswith("_")
     }
-    assert methods == {*OPERATIONS, "open", "close"}
+    assert methods == {*OPERATIONS, *MANY, "open", "close"}
 
 
 async def test_answers_and_times_are_handed_on() -> None:
@@ -77,5 +77,5 @@ async def test_answers_to_many_are_handed_on_with_their_errors() -> None:
     full = [Learning(b"a", [(0, 2**63 - 1)], claim, 1, 60) for claim in (b"c", b"d")]
     learned = await store.learn_each(learnings=full)
     assert [type(each) for each in learned] == [Learned, StateOverflow]
-    assert heard.stored_ == ["spend_each", "read_rows", "learn_each"]
+    assert heard.stored_ == ["spend", "read", "learn"]
     assert heard.failed == []

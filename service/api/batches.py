@@ -49,7 +49,7 @@ class BatchReader(Generic[M, T]):
         self._batch = batch.__pydantic_validator__.validate_json
         self._name = name
         self._entry = model.__pydantic_validator__.validate_python
-        self._quoted = [b'"%b"' % field.encode() for field in model.model_fields]
+        self._quoted = [b'"%b"' % field.encode() for field in (name, *model.model_fields)]
         self._strings = strings
         self._convert = convert
 
@@ -73,7 +73,7 @@ class BatchReader(Generic[M, T]):
             return None
         if body.count(b"{") == len(many) + 1:
             # No objects within entries: then only names of fields can come twice.
-            named = sum([len(one.model_fields_set) for one in many])
+            named = 1 + sum([len(one.model_fields_set) for one in many])
             return many if sum(map(body.count, self._quoted)) == named else None
         strings = self._strings
         # One more for the name of the list itself.

@@ -117,6 +117,8 @@ class MemoryStore(MemoryValues):
     def learn_each(
         self, *, learnings: Sequence[Learning]
     ) -> Awaitable[Sequence[Learned | DiscreetError]]:
+        for each in learnings:
+            checks.learning(each)
         return Ready([self._learn(each) for each in learnings])
 
     def _learn(self, one: Learning) -> Learned | StateOverflow:

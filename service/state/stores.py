@@ -123,9 +123,10 @@ class Store(Protocol):
     def spend_each(
         self, *, principals: Sequence[bytes], charge: Charge, limit: Limit
     ) -> Awaitable[Sequence[Account | DiscreetError]]:
-        """Debit the same charge to many principals, each as `spend` would, in this order.
+        """Debit the same charge to many principals, each as `spend` would.
 
-        One that comes twice is debited twice. A debit that failed, or whose fate is unknown, is
+        One that comes twice is debited twice, in an order that does not matter: the charges are
+        equal. A debit that failed, or whose fate is unknown, is
         listed as its error; the others stand.
         """
         ...

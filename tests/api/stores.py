@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 from service.errors import StoreUnavailable
 from service.state.memory import MemoryStore
-from service.watching import OPERATIONS
+from service.watching import MANY, OPERATIONS
 
 
 class Failing:
@@ -42,7 +42,7 @@ def _moody(name: str) -> Any:
     return call
 
 
-for _name in OPERATIONS:
+for _name in (*OPERATIONS, *MANY):
     setattr(MoodyStore, _name, _moody(_name))
 
 GONE = StoreUnavailable("the store at canary-host is gone", retry_after=2)

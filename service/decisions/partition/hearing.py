@@ -1,13 +1,12 @@
 """Feedback on an answer by adaptive partition: claim once and merge, in one atomic step."""
 
-import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from service.algorithms.contract import Address
 from service.decisions.asking import Feedback, Receipt
-from service.decisions.family import Word
+from service.decisions.family import Word, settled
 from service.decisions.hearing import REWARD_STEPS, note_heard, position_of
 from service.decisions.partition.recommender import PartitionRecommender
 from service.decisions.partition.returning import Then, returning
@@ -84,12 +83,12 @@ def submit_many(
     for place, (pending, feedback, ttl) in enumerate(words):
         try:
             position = position_of(recommender, pending, feedback.item)
+            update = recommender.learner.learn(
+                decision=pending.decision, choice=position, reward=feedback.reward
+            )
         except InvalidArgument as error:
             refused[place] = error
             continue
-        update = recommender.learner.learn(
-            decision=pending.decision, choice=position, reward=feedback.reward
-        )
         learnings.append(
             Learning(
                 update.address.key,
@@ -115,21 +114,31 @@ async def _settle_many(
     outcomes: list[Learned | DiscreetError] = [
         refused[place] if place in refused else next(remaining) for place in range(len(words))
     ]
-    indexed = {
-        word.pending.decision.address
-        for word, one in zip(words, outcomes, strict=True)
-        if not isinstance(one, DiscreetError) and _is_to_be_indexed(one)
-    }
-    await asyncio.gather(
-        *(
+    indexed = list(
+        {
+            word.pending.decision.address
+            for word, one in zip(words, outcomes, strict=True)
+            if not isinstance(one, DiscreetError) and _is_to_be_indexed(one)
+        }
+    )
+    noted = await settled(
+        [
             runtime.store.index_cell(index=recommender.generation, address=key, level=level)
             for key, level in indexed
-        )
+        ]
     )
+    unindexed = {
+        address: error
+        for address, error in zip(indexed, noted, strict=True)
+        if isinstance(error, DiscreetError)
+    }
     receipts: list[Receipt | DiscreetError] = []
     for word, one in zip(words, outcomes, strict=True):
         if isinstance(one, DiscreetError):
             receipts.append(one)
+            continue
+        if word.pending.decision.address in unindexed and _is_to_be_indexed(one):
+            receipts.append(unindexed[word.pending.decision.address])
             continue
         try:
             receipts.append(note_heard(runtime, recommender, one.claim, word.feedback.reward))

@@ -18,7 +18,7 @@ from service.decisions.clusters.users import read_users
 from service.errors import InvalidArgument, StoreUnavailable
 from service.privacy.charges import Charge, Limit
 from service.state.memory import MemoryStore
-from service.watching import OPERATIONS
+from service.watching import MANY, OPERATIONS
 from tests.decisions.clusters.servers import LOCAL, NAME, Server, Wire
 
 pytestmark = pytest.mark.anyio
@@ -227,7 +227,7 @@ def _failing(name: str) -> Any:
     return call
 
 
-for _name in OPERATIONS:
+for _name in (*OPERATIONS, *MANY):
     setattr(Failing, _name, _failing(_name))
 
 
@@ -299,7 +299,7 @@ def _pausing(name: str) -> Any:
     return call
 
 
-for _name in OPERATIONS:
+for _name in (*OPERATIONS, *MANY):
     setattr(Pausing, _name, _pausing(_name))
 
 
