@@ -70,8 +70,7 @@ class Tape(Script):
             return tape
         width = _WIDTHS[half]
         start = width * self._place.part
-        tape &= ~(((1 << width) - 1) << start)
-        return tape | self._bits[half] << start
+        return tape & ~(((1 << width) - 1) << start) | self._bits[half] << start
 
 
 class Batch:
@@ -80,7 +79,6 @@ class Batch:
     def __init__(
         self, taught: Taught, contexts: Sequence[float], decide: Deciding = decide_many
     ) -> None:
-        self.size = len(contexts)
         self._decide = decide
         self._learner = learner = taught.learner
         self.plan = plan_many(
@@ -99,7 +97,7 @@ class Batch:
         decisions = self._decide(
             self._learner,
             plan=self.plan,
-            rows=range(self.size),
+            rows=range(len(self.plan.reads)),
             starts=list(accumulate(map(len, self.plan.reads), initial=0)),
             sums=self._sums,
             noise=noise,
@@ -218,13 +216,15 @@ def examine_bits(taught: Taught, decide: Deciding = decide_many) -> Finding:
         moved = [batch.moved(place, fill) for place in batch.places()]
         most = max(most, *map(len, moved))
         rows = sorted(row for each in moved for row in each)
-        own = own and rows == list(range(batch.size))
+        own = own and rows == list(range(len(batch.plan.reads)))
     return Finding(1.0, float(most), holds=own and most == 1)
 
 
-def examine_neighbours(taught: Taught, decide: Deciding = decide_many) -> Finding:
+def examine_neighbours(
+    taught: Taught, decide: Deciding = decide_many, *, contexts: Sequence[float] = CONTEXTS
+) -> Finding:
     """Compare the laws of one row's answers while another one's context moves: no loss at all."""
-    laws = [row_law(Batch(taught, (context, 0.3), decide), 1) for context in CONTEXTS]
+    laws = [row_law(Batch(taught, (context, 0.3), decide), 1) for context in contexts]
     if all(law == laws[0] for law in laws):
         return Finding(0.0, 0.0, holds=True)
     return judge_pure(pairs=pairs_of(laws), claimed=Fraction(0))

@@ -8,6 +8,7 @@ import pytest
 
 from service.algorithms import memory as remembering
 from service.algorithms.adaptive_partition import CellPlan
+from service.algorithms.cell import REWARD_STEPS
 from service.algorithms.contract import Decision, Deeper, Request
 from service.simulation.noise import SeededNoise
 from tests.algorithms.many import (
@@ -59,12 +60,35 @@ def test_a_row_is_decided_as_it_would_be_alone(
             assert one.choices[0].propensity == pytest.approx(alone.choices[0].propensity, 1e-12)
             assert one.estimated_regret == pytest.approx(alone.estimated_regret, abs=1e-12)
             assert (one.events, one.personalised) == (alone.events, alone.personalised)
+        noted, noted_alone = learner_of(many).memory, learner_of(single).memory
+        assert noted.whole.keys() == noted_alone.whole.keys()
+        assert noted.split.keys() == noted_alone.split.keys()
         if not any(isinstance(one, Deeper) for one in decided):
             break
     assert rounds <= 2 if survey else rounds > 2
     assert len({one.address.level for one in decided if isinstance(one, Decision)}) > 2
     slots = {one.choices[0].slot for one in decided if isinstance(one, Decision)}
     assert len(slots) > 1  # otherwise there would be nothing to mix up
+
+
+def test_whatever_a_cell_has_seen_its_best_arm_is_the_same() -> None:
+    """Cells whose arms are close: how much each is flattered decides between them."""
+    rng = np.random.default_rng(8)
+    one, context = learner(dimensions=1, base=1e6), np.array([0.3])
+    root = one.partition.route(context).address(0)
+    best = set()
+    for _ in range(400):
+        counts = rng.integers(0, 30, ARMS)
+        sums = (counts * rng.uniform(0.4, 0.6, ARMS) * REWARD_STEPS).astype(np.int64)
+        vector = np.column_stack([counts, sums]).ravel()
+        played = Played(one, {root: np.concatenate([rng.integers(0, 4, 1), vector])})
+        _, [many] = ask_all(played, context[np.newaxis], EVERY, Best())
+        _, alone = played.decide(Request(context, EVERY), Best())
+        assert isinstance(many, Decision)
+        assert many.choices[0].slot == alone.choices[0].slot
+        assert many.estimated_regret == pytest.approx(alone.estimated_regret, abs=1e-12)
+        best.add(alone.choices[0].slot)
+    assert best == set(range(ARMS))
 
 
 def test_vectors_of_fewer_and_of_more_arms_are_read_as_they_are_alone() -> None:
