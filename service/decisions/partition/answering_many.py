@@ -7,6 +7,7 @@ never decided upon. Rows share round trips, arithmetic and nothing else.
 
 import asyncio
 import itertools
+import math
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -61,6 +62,7 @@ def joins(recommender: PartitionRecommender, ask: Ask) -> bool:
         and len(ask.context) == recommender.dimensions
         and min(ask.context) >= 0.0
         and max(ask.context) <= 1.0
+        and not math.isnan(sum(ask.context))  # which the two above may overlook
     )
 
 

@@ -111,11 +111,15 @@ class PartitionFamily(Plain):
 async def _finish_all(
     runtime: "Runtime", lots: Sequence[BegunMany]
 ) -> list[Recommendation | DiscreetError]:
-    """Return all answers, letting others have a turn between two lots."""
-    answers = await finish_many(runtime, lots[0])
-    for lot in lots[1:]:
-        await asyncio.sleep(0)
-        answers += await finish_many(runtime, lot)
+    """Return all answers, letting others have a turn between two lots; each lot fails alone."""
+    answers: list[Recommendation | DiscreetError] = []
+    for lot in lots:
+        if answers:
+            await asyncio.sleep(0)
+        try:
+            answers += await finish_many(runtime, lot)
+        except DiscreetError as error:
+            answers += [error] * len(lot.contexts)
     return answers
 
 
