@@ -66,7 +66,7 @@ class Pace:
     mixed_seconds: int
 
 
-FULL = Pace(seconds=6, rounds=5, latency_rounds=3, mixed_seconds=30)
+FULL = Pace(seconds=5, rounds=7, latency_rounds=5, mixed_seconds=30)
 QUICK = Pace(seconds=2, rounds=2, latency_rounds=1, mixed_seconds=10)
 MIXED_RATE = 200
 

@@ -106,6 +106,9 @@ def _throughput_turns(
 ) -> dict[str, list[Sample]]:
     samples: dict[str, list[Sample]] = {name: [] for name in ORDER}
     expected = {name: _GUESS[name] * len(targets[name].workers) * seconds for name in ORDER}
+    for name in ORDER:  # connections, caches, and the ledgers' first debit
+        warming = supplies[name].at_least(int(expected[name] / seconds))
+        supplies[name].sent(throughput(targets[name], f"/{path}", warming, 1).requests)
     for turn in range(rounds):
         bodies = {name: supplies[name].at_least(int(expected[name])) for name in ORDER}
         for name in order(turn):

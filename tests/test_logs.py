@@ -124,7 +124,38 @@ def request_line(stream: io.StringIO, **changes: Any) -> None:
         "request_id": "abc",
         **changes,
     }
-    RequestLog(stream).write(**fields)
+
+    async def write() -> None:
+        RequestLog(stream).write(**fields)
+        await asyncio.sleep(0)
+
+    asyncio.run(write())
+
+
+class Writes(io.StringIO):
+    """Counts how often something was written."""
+
+    count = 0
+
+    def write(self, text: str) -> int:
+        self.count += 1
+        return super().write(text)
+
+
+def test_lines_of_one_turn_leave_together() -> None:
+    stream = Writes()
+    line = {"method": "GET", "route": "/", "seconds": 0.1}
+
+    async def write() -> None:
+        log = RequestLog(stream)
+        for turn in ("a", "b"):
+            for number in range(3):
+                log.write(status=503, request_id=f"{turn}{number}", **line)
+            await asyncio.sleep(0)
+
+    asyncio.run(write())
+    assert stream.count == 2
+    assert [one["request_id"] for one in lines(stream)] == ["a0", "a1", "a2", "b0", "b1", "b2"]
 
 
 def test_a_requests_line_has_the_template_and_no_more(stream: io.StringIO) -> None:

@@ -19,6 +19,10 @@ Answering = Callable[[Recommender, Sequence[Q]], Awaitable[Sequence[A | Discreet
 """How many questions to one recommender are answered; issued when called."""
 
 
+MOST = 16
+"""Questions that go together. The store works on them while this process reads the next ones."""
+
+
 class Turns(Generic[Q, A]):
     """Collects questions for `answer` until the event loop comes round."""
 
@@ -33,21 +37,29 @@ class Turns(Generic[Q, A]):
         future: asyncio.Future[A] = self._loop.create_future()
         if not self._waiting:
             self._loop.call_soon(self._begin)
-        self._waiting.setdefault(recommender, []).append((question, future))
+        questions = self._waiting.setdefault(recommender, [])
+        questions.append((question, future))
+        if len(questions) == MOST:
+            self._ask(recommender, self._waiting.pop(recommender))
         return future
 
     def _begin(self) -> None:
         waiting, self._waiting = self._waiting, {}
         for recommender, questions in waiting.items():
-            futures = [future for _, future in questions]
-            try:
-                answers = self._answer(recommender, [question for question, _ in questions])
-            except Exception as error:  # whatever it is, each of them must hear of it
-                _fail(futures, error)
-                continue
-            task = self._loop.create_task(_deliver(futures, answers))
-            self._running.add(task)
-            task.add_done_callback(self._running.discard)
+            self._ask(recommender, questions)
+
+    def _ask(
+        self, recommender: Recommender, questions: "Sequence[tuple[Q, asyncio.Future[A]]]"
+    ) -> None:
+        futures = [future for _, future in questions]
+        try:
+            answers = self._answer(recommender, [question for question, _ in questions])
+        except Exception as error:  # whatever it is, each of them must hear of it
+            _fail(futures, error)
+            return
+        task = self._loop.create_task(_deliver(futures, answers))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
 
 
 async def _deliver(
