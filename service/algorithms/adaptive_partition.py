@@ -59,7 +59,7 @@ from service.algorithms.contract import (
     Update,
     Vector,
 )
-from service.algorithms.memory import Memory, posterior
+from service.algorithms.memory import Memory, SplitCell, posterior
 from service.algorithms.mixture import Mixture, Odds
 from service.algorithms.outlook import Outlook, Weights
 from service.algorithms.partition import Partition, Route, check_offer
@@ -165,11 +165,12 @@ class AdaptivePartition:
         self.check_offer(request.available, request.limit)
         outlook = memory.outlook
         route = self.partition.route(request.context)
-        prior = outlook.means
+        parent = None
         level = 0
         while (cell := memory.split.get(route.name(level))) is not None:
-            prior = cell.means(prior, outlook)
+            parent = cell
             level += 1
+        prior = outlook.means if parent is None else parent.means(outlook)
         events = self.events(draws=min(request.limit, len(request.available) - 1), outlook=outlook)
         return self._plan(route.address(level), events, outlook, route, prior)
 
@@ -250,18 +251,22 @@ class AdaptivePartition:
         """Return the active cell of the context, its statistics, and what it inherits."""
         if not isinstance(plan, CellPlan):
             raise InvalidArgument("plan", "must come from this learner's plan")
-        outlook, prior = plan.outlook, plan.prior
+        memory, route, outlook, prior = self.memory, plan.route, plan.outlook, plan.prior
+        above: SplitCell | Floats | None = None
         for address in plan.reads:
             vector = state[address]
             if not self.partition.has_split(address, vector):
-                self.memory.note_whole(address.key)
+                memory.note_whole(address.key)
                 return address, vector, prior
-            cell = self.memory.note_split(
-                name=plan.route.name(address.level), key=address.key, vector=vector
+            level = address.level
+            if above is None and level > 0:
+                above = memory.split.get(route.name(level - 1), prior)
+            above = memory.note_split(
+                name=route.name(level), key=address.key, vector=vector, above=above
             )
-            prior = cell.means(prior, outlook)
-        below = plan.route.address(address.level + 1)
-        return Deeper(self._plan(below, plan.events, outlook, plan.route, prior))
+            prior = above.means(outlook)
+        below = route.address(address.level + 1)
+        return Deeper(self._plan(below, plan.events, outlook, route, prior))
 
     def odds(self, available: Slots, limit: int, *, outlook: Outlook, level: int) -> Odds:
         """Return what is public about an answer from a cell of this level."""

@@ -55,18 +55,18 @@ def plan_many(learner: AdaptivePartition, *, contexts: Floats, available: Slots)
     priors: list[Floats] = []
     split, whole = memory.split, memory.whole
     for row in range(len(routes)):
-        prior, level = outlook.means, 0
+        parent, level = None, 0
         for name in routes.way(row):
             cell = split.get(name)
             if cell is None:
                 break
-            prior = cell.means(prior, outlook)
+            parent = cell
             level += 1
         key = routes.key(row, level)
         last = level if key in whole else learner.read_ahead(level, outlook)
         below = [Address(routes.key(row, deeper), deeper) for deeper in range(level + 1, last + 1)]
         reads.append((Address(key, level), *below))
-        priors.append(prior)
+        priors.append(outlook.means if parent is None else parent.means(outlook))
     events = learner.events(draws=min(1, len(available) - 1), outlook=outlook)
     return ManyPlan(available, events, reads, priors, outlook, routes)
 

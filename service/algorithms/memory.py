@@ -28,23 +28,32 @@ def posterior(*, counts: Floats, sums: Floats, prior: Floats) -> Floats:
 
 
 class SplitCell:
-    """A cell that has split: its statistics hardly change any more; its children start there."""
+    """A cell that has split: its statistics hardly change any more; its children start there.
 
-    __slots__ = ("_means", "_outlook", "_sums", "_weights")
+    A chain of `posterior`s from the overall means down to here is one line in them,
+    offset + gain * means, and that line never changes. So it is worked out once, from the
+    parent's, and what the children inherit under an outlook costs the same at any depth.
+    """
 
-    def __init__(self, vector: Vector, arms: int) -> None:
-        counts, self._sums = tallies(vector, arms)
-        self._weights = counts + _INHERITED_WEIGHT
-        self._outlook: Outlook | None = None
-        self._means: Floats = self._sums
+    __slots__ = ("_gain", "_offset")
 
-    def means(self, prior: Floats, outlook: Outlook) -> Floats:
-        """Return the cell's means. `prior`, its parent's, changes with the outlook only."""
-        if self._outlook is not outlook:
-            # `posterior`, with what never changes worked out before.
-            self._means = (self._sums + _INHERITED_WEIGHT * prior) / self._weights
-            self._outlook = outlook
-        return self._means
+    def __init__(self, *, counts: Floats, sums: Floats, above: "SplitCell | Floats | None") -> None:
+        """`above` is the parent, or its means where it was forgotten, or None in the whole cube."""
+        weights = counts + _INHERITED_WEIGHT
+        share = _INHERITED_WEIGHT / weights
+        self._offset: Floats = sums / weights
+        self._gain: Floats = share
+        if isinstance(above, SplitCell):
+            self._offset += share * above._offset
+            self._gain = share * above._gain
+        elif above is not None:
+            self._offset += share * above
+            self._gain = np.zeros_like(share)
+
+    def means(self, outlook: Outlook) -> Floats:
+        """Return the cell's means."""
+        means: Floats = self._offset + self._gain * outlook.means
+        return means
 
 
 class Memory:
@@ -75,10 +84,13 @@ class Memory:
         self.checked = None  # or the whole catalogue would never be noted again
         return offered
 
-    def note_split(self, *, name: bytes, key: bytes, vector: Vector) -> SplitCell:
-        """Remember that a cell has split."""
+    def note_split(
+        self, *, name: bytes, key: bytes, vector: Vector, above: SplitCell | Floats | None
+    ) -> SplitCell:
+        """Remember that a cell has split; `above` as for `SplitCell`."""
         self.whole.pop(key, None)
-        cell = self.split[name] = SplitCell(vector, self._arms)
+        counts, sums = tallies(vector, self._arms)
+        cell = self.split[name] = SplitCell(counts=counts, sums=sums, above=above)
         if len(self.split) > self.most_split:
             self.split.popitem(last=False)
         return cell

@@ -1,7 +1,11 @@
 """What a learner remembers: bounded, and recomputed when the outlook changes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from service.algorithms.cell import REWARD_STEPS
 from service.algorithms.memory import MOST_BYTES, MOST_SPLIT, MOST_WHOLE, Memory, posterior
@@ -20,20 +24,42 @@ def test_means_start_at_the_parents_and_move_with_data() -> None:
     assert np.allclose(posterior(counts=counts, sums=sums, prior=prior), [0.2, 0.8], atol=1e-4)
 
 
-def test_a_split_cell_keeps_its_means_until_the_outlook_changes() -> None:
-    memory = Memory(arms=2, outlook=blank())
-    cell = memory.note_split(name=b"k", key=b"key of k", vector=VECTOR)
-    first = blank()
-    means = cell.means(np.array([0.1, 0.1]), first)
-    assert cell.means(np.array([0.9, 0.9]), first) is means
-    renewed = cell.means(np.array([0.9, 0.9]), blank())
-    assert means[1] == pytest.approx(0.1)
-    assert renewed[1] == pytest.approx(0.9)
-    assert 0.1 < means[0] < 0.5 < renewed[0] < 0.9
+def outlook(*means: float) -> Outlook:
+    return replace(blank(), means=np.array(means))
+
+
+@given(
+    layers=st.lists(
+        st.tuples(st.integers(0, 1_000), st.integers(0, 1_000), st.floats(0, 1)), max_size=16
+    ),
+    overall=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+)
+def test_what_a_cell_passes_on_is_the_chain_of_posteriors(
+    layers: list[tuple[int, int, float]], overall: tuple[float, float]
+) -> None:
+    memory, seen = Memory(arms=2, outlook=blank()), outlook(*overall)
+    means, above = seen.means, None
+    for depth, (first, second, share) in enumerate(layers):
+        counts = np.array([first, second], dtype=np.float64)
+        sums = np.floor(counts * share * REWARD_STEPS)
+        fields = [first + second, first, sums[0], second, sums[1]]
+        above = memory.note_split(
+            name=b"%d" % depth, key=b"k", vector=np.array(fields, dtype=np.int64), above=above
+        )
+        means = posterior(counts=counts, sums=sums / REWARD_STEPS, prior=means)
+        assert np.allclose(above.means(seen), means, rtol=0, atol=1e-12)
+
+
+def test_a_cell_whose_parent_was_forgotten_keeps_what_it_inherited_then() -> None:
+    memory, inherited = Memory(arms=2, outlook=blank()), np.array([0.1, 0.7])
+    cell = memory.note_split(name=b"n", key=b"k", vector=VECTOR, above=inherited)
+    for seen in (outlook(0.2, 0.2), outlook(0.9, 0.9)):
+        assert cell.means(seen)[1] == pytest.approx(0.7)
+        assert cell.means(seen)[0] == pytest.approx((15 + 10 * 0.1) / 40)
 
 
 def note_split(memory: Memory, name: bytes) -> None:
-    memory.note_split(name=name, key=b"key of " + name, vector=VECTOR)
+    memory.note_split(name=name, key=b"key of " + name, vector=VECTOR, above=None)
 
 
 def test_a_cell_is_whole_until_it_has_split() -> None:
