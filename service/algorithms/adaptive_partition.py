@@ -165,11 +165,7 @@ class AdaptivePartition:
         self.check_offer(request.available, request.limit)
         outlook = memory.outlook
         route = self.partition.route(request.context)
-        parent = None
-        level = 0
-        while (cell := memory.split.get(route.name(level))) is not None:
-            parent = cell
-            level += 1
+        level, parent = memory.deepest_split(route.name)
         prior = outlook.means if parent is None else parent.means(outlook)
         events = self.events(draws=min(request.limit, len(request.available) - 1), outlook=outlook)
         return self._plan(route.address(level), events, outlook, route, prior)
@@ -262,7 +258,7 @@ class AdaptivePartition:
             if above is None and level > 0:
                 above = memory.split.get(route.name(level - 1), prior)
             above = memory.note_split(
-                name=route.name(level), key=address.key, vector=vector, above=above
+                name=route.name(level), address=address, vector=vector, above=above
             )
             prior = above.means(outlook)
         below = route.address(address.level + 1)

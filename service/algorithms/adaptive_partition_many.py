@@ -11,6 +11,7 @@ not tell how its contexts lie together. Whoever wants lists, or items of their o
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -53,15 +54,9 @@ def plan_many(learner: AdaptivePartition, *, contexts: Floats, available: Slots)
     routes = learner.partition.routes(contexts)
     reads: list[tuple[Address, ...]] = []
     priors: list[Floats] = []
-    split, whole = memory.split, memory.whole
+    whole = memory.whole
     for row in range(len(routes)):
-        parent, level = None, 0
-        for name in routes.way(row):
-            cell = split.get(name)
-            if cell is None:
-                break
-            parent = cell
-            level += 1
+        level, parent = memory.deepest_split(partial(routes.name, row))
         key = routes.key(row, level)
         last = level if key in whole else learner.read_ahead(level, outlook)
         below = [Address(routes.key(row, deeper), deeper) for deeper in range(level + 1, last + 1)]

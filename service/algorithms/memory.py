@@ -5,11 +5,12 @@ the outlook is replaced from another, as one reference.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
 
 import numpy as np
 
 from service.algorithms.cell import tallies
-from service.algorithms.contract import Floats, Vector
+from service.algorithms.contract import Address, Floats, Vector
 from service.algorithms.mixture import Odds
 from service.algorithms.outlook import Outlook
 from service.algorithms.shortlist import Slots
@@ -67,6 +68,8 @@ class Memory:
         self._offered: Slots = np.zeros(0, dtype=np.intp)
         self.split: OrderedDict[bytes, SplitCell] = OrderedDict()
         """Cells known to have split, which is final, by their names on their routes."""
+        self.reach = 0
+        """No cell of this level or deeper was ever noted to have split."""
         self.whole: OrderedDict[bytes, None] = OrderedDict()
         """Keys of cells that had not split when they were last read."""
         self.odds: dict[int, tuple[Outlook, Odds]] = {}
@@ -84,11 +87,34 @@ class Memory:
         self.checked = None  # or the whole catalogue would never be noted again
         return offered
 
+    def deepest_split(self, name_of: Callable[[int], bytes]) -> tuple[int, SplitCell | None]:
+        """Return the level of the first cell on a way that is not known to have split.
+
+        And the one above it. Cells above a split one have split, so halving finds it; where one of
+        them was forgotten, any place will do that has a split cell right above it.
+        """
+        split, parent = self.split, None
+        above, level = -1, self.reach
+        while level - above > 1:
+            middle = (above + level) // 2
+            cell = split.get(name_of(middle))
+            if cell is None:
+                level = middle
+            else:
+                above, parent = middle, cell
+        return level, parent
+
     def note_split(
-        self, *, name: bytes, key: bytes, vector: Vector, above: SplitCell | Floats | None
+        self,
+        *,
+        name: bytes,
+        address: Address,
+        vector: Vector,
+        above: SplitCell | Floats | None,
     ) -> SplitCell:
         """Remember that a cell has split; `above` as for `SplitCell`."""
-        self.whole.pop(key, None)
+        self.whole.pop(address.key, None)
+        self.reach = max(self.reach, address.level + 1)
         counts, sums = tallies(vector, self._arms)
         cell = self.split[name] = SplitCell(counts=counts, sums=sums, above=above)
         if len(self.split) > self.most_split:

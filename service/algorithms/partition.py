@@ -13,7 +13,7 @@ from somebody who reads the store, and no claim rests on it.
 
 import math
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -102,9 +102,13 @@ class Partition:
 
     def summary(self, cells: Mapping[Address, Vector]) -> Survey:
         """Return how deep and how divided these cells are, and how many arms were ever tried."""
-        tried: set[int] = set()
+        # Vectors are as long as the last arm that was tried; those of one length are one matrix.
+        by_length: dict[int, list[Vector]] = {}
         for vector in cells.values():
-            tried.update(np.flatnonzero(vector[1::2]).tolist())
+            by_length.setdefault(len(vector), []).append(vector)
+        tried: set[int] = set()
+        for vectors in by_length.values():
+            tried.update(np.flatnonzero(np.array(vectors)[:, 1::2].any(axis=0)).tolist())
         return Survey(
             depth=max((address.level for address in cells), default=0),
             splits=sum(self.has_split(address, vector) for address, vector in cells.items()),
@@ -206,13 +210,13 @@ class Routes:
     def __len__(self) -> int:
         return len(self._places)
 
-    def way(self, row: int) -> Iterator[bytes]:
-        """Yield what `Route.name` is, level by level from the whole cube down."""
-        for level, here in enumerate(self._levels):
-            content = self._cut.get(level) or self._cut_into(level)
-            width = here.width
-            packed = content[row * width : (row + 1) * width]
-            yield here.number + packed if width <= _SHORT_BYTES else here.name(packed)
+    def name(self, row: int, level: int) -> bytes:
+        """Return what `Route.name` is."""
+        here = self._levels[level]
+        content = self._cut.get(level) or self._cut_into(level)
+        width = here.width
+        packed = content[row * width : (row + 1) * width]
+        return here.number + packed if width <= _SHORT_BYTES else here.name(packed)
 
     def key(self, row: int, level: int) -> bytes:
         """Return the digest that names the cell of this level."""

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.algorithms.cell import REWARD_STEPS
+from service.algorithms.contract import Address
 from service.algorithms.memory import MOST_BYTES, MOST_SPLIT, MOST_WHOLE, Memory, posterior
 from service.algorithms.outlook import Outlook
 
@@ -44,7 +45,10 @@ def test_what_a_cell_passes_on_is_the_chain_of_posteriors(
         sums = np.floor(counts * share * REWARD_STEPS)
         fields = [first + second, first, sums[0], second, sums[1]]
         above = memory.note_split(
-            name=b"%d" % depth, key=b"k", vector=np.array(fields, dtype=np.int64), above=above
+            name=b"%d" % depth,
+            address=Address(b"k", depth),
+            vector=np.array(fields, dtype=np.int64),
+            above=above,
         )
         means = posterior(counts=counts, sums=sums / REWARD_STEPS, prior=means)
         assert np.allclose(above.means(seen), means, rtol=0, atol=1e-12)
@@ -52,14 +56,14 @@ def test_what_a_cell_passes_on_is_the_chain_of_posteriors(
 
 def test_a_cell_whose_parent_was_forgotten_keeps_what_it_inherited_then() -> None:
     memory, inherited = Memory(arms=2, outlook=blank()), np.array([0.1, 0.7])
-    cell = memory.note_split(name=b"n", key=b"k", vector=VECTOR, above=inherited)
+    cell = memory.note_split(name=b"n", address=Address(b"k", 1), vector=VECTOR, above=inherited)
     for seen in (outlook(0.2, 0.2), outlook(0.9, 0.9)):
         assert cell.means(seen)[1] == pytest.approx(0.7)
         assert cell.means(seen)[0] == pytest.approx((15 + 10 * 0.1) / 40)
 
 
 def note_split(memory: Memory, name: bytes) -> None:
-    memory.note_split(name=name, key=b"key of " + name, vector=VECTOR, above=None)
+    memory.note_split(name=name, address=Address(b"key of " + name), vector=VECTOR, above=None)
 
 
 def test_a_cell_is_whole_until_it_has_split() -> None:
@@ -107,3 +111,23 @@ def test_the_widest_offer_is_told_once() -> None:
     assert memory.take_offered().tolist() == [0, 1, 4]
     assert memory.checked is None
     assert memory.take_offered().tolist() == []
+
+
+@given(depth=st.integers(0, 16), forgotten=st.sets(st.integers(0, 16)))
+def test_the_way_goes_on_below_a_cell_that_is_known_to_have_split(
+    depth: int, forgotten: set[int]
+) -> None:
+    memory, cells = Memory(arms=2, outlook=blank()), {}
+    for level in range(depth):
+        address = Address(b"k%d" % level, level)
+        name = b"%d" % level
+        cells[level] = memory.note_split(name=name, address=address, vector=VECTOR, above=None)
+    for level in forgotten & set(cells):
+        del memory.split[b"%d" % level]
+        del cells[level]
+    level, parent = memory.deepest_split(lambda level: b"%d" % level)
+    assert level not in cells
+    assert parent is cells.get(level - 1)
+    assert (level == 0) == (parent is None)
+    if not forgotten:
+        assert level == depth
