@@ -264,6 +264,11 @@ class AdaptivePartition:
         below = route.address(address.level + 1)
         return Deeper(self._plan(below, plan.events, outlook, route, prior))
 
+    def note_arrivals(self, address: Address, seen: int) -> None:
+        """Take notice of how much a cell has seen: one that has split is no longer read alone."""
+        if self.partition.splits_at(address.level, seen):
+            self.memory.whole.pop(address.key, None)
+
     def odds(self, available: Slots, limit: int, *, outlook: Outlook, level: int) -> Odds:
         """Return what is public about an answer from a cell of this level."""
         level = min(level, outlook.depth, len(self._responses) - 1)

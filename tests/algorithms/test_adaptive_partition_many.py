@@ -1,13 +1,15 @@
 """Many questions at once: what each row is answered is what it would be alone."""
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from service.algorithms import memory as remembering
-from service.algorithms.adaptive_partition import CellPlan
+from service.algorithms.adaptive_partition import AdaptivePartition, CellPlan
+from service.algorithms.adaptive_partition_many import plan_many
 from service.algorithms.cell import REWARD_STEPS
 from service.algorithms.contract import Decision, Deeper, Request
 from service.simulation.noise import SeededNoise
@@ -184,3 +186,15 @@ def test_answers_in_a_batch_follow_the_law_of_their_cell(mode: Any) -> None:
             assert abs(counts[place, slot] - draws * float(share)) <= 5.5 * sigma
             assert share < 0.05 or 5.5 * sigma < 0.3 * draws * share
         assert sum(share >= 0.05 for share in law.values()) > 1
+
+
+def test_a_cell_that_feedback_has_split_is_no_longer_read_alone() -> None:
+    learner = AdaptivePartition(generation=b"g", dimensions=1, arms=3, base=5.0)
+    root = learner.partition.route(np.array([0.2])).address(0)
+    learner.memory.outlook = replace(learner.memory.outlook, depth=1)
+    learner.memory.note_whole(root.key)
+    contexts, offer = np.array([[0.2]]), np.arange(3)
+    for seen, reads in ((4, 1), (5, 2)):
+        learner.note_arrivals(root, seen)
+        [row] = plan_many(learner, contexts=contexts, available=offer).reads
+        assert len(row) == reads

@@ -137,6 +137,7 @@ async def _settle_many(
         if isinstance(one, DiscreetError):
             receipts.append(one)
             continue
+        recommender.note_arrivals(word.pending.decision.address, one.arrivals)
         if word.pending.decision.address in unindexed and _is_to_be_indexed(one):
             receipts.append(unindexed[word.pending.decision.address])
             continue

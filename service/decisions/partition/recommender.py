@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from service.algorithms.adaptive_partition import AdaptivePartition
-from service.algorithms.contract import Learner, Request
+from service.algorithms.contract import Address, Learner, Request
 from service.decisions.asking import Ask, plain_ids, refuse_unused
 from service.decisions.partition.document import VENDOR, AdaptivePartitionDocument
 from service.decisions.partition.guests import Guests
@@ -76,6 +76,12 @@ class PartitionRecommender(Recommender):
     def learners(self) -> tuple[Learner, ...]:
         """The learners over our own users' cells: with the whole epsilon, and with a part."""
         return (self.learner, self.joint_learner) if self.vendors else (self.learner,)
+
+    def note_arrivals(self, address: Address, seen: int) -> None:
+        """Let the learners know what feedback has told about a cell of our own users."""
+        for learner in self.learners:
+            if isinstance(learner, AdaptivePartition):
+                learner.note_arrivals(address, seen)
 
     @property
     def indexes(self) -> tuple[bytes, ...]:
