@@ -84,9 +84,8 @@ async def _sealed(
         outcome = Answer.PERSONALISED if recommender.protected else Answer.UNPROTECTED
     # The same list for everybody is nobody's, unless the candidates were chosen for somebody; and
     # a model that knows nothing ranks nothing. Whether this very answer explored, nobody is told.
-    personalised = bool(recommender.model.nonzeros) and (
-        question.ids is not None or len(question.client.indices) > 0
-    )
+    about_client = question.ids is not None or len(question.client.indices) > 0
+    personalised = bool(items) and bool(recommender.model.nonzeros) and about_client
     expires_at = int(runtime.clock()) + recommender.ttl
     runtime.observer.recommendation(
         recommender=recommender.name,

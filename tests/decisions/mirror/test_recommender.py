@@ -108,3 +108,13 @@ async def test_nobody_is_told_which_answers_explored(runtime: Runtime) -> None:
     recommender.model = replace(recommender.model, weights=weights)
     about = ask(candidates=None, features=Sparse([0], [1.0]), limit=9)
     assert {(await recommend(runtime, about)).personalised for _ in range(40)} == {True}
+
+
+async def test_an_empty_answer_is_nobodys(runtime: Runtime) -> None:
+    await runtime.registry.put("feed", node(**CROSSED))
+    recommender = await found(runtime)
+    weights = np.ones(3 + 4 + 12, dtype=np.float32)
+    recommender.model = replace(recommender.model, weights=weights)
+    about = ask(candidates=None, features=Sparse([0], [1.0]), exclude=["rock", "opera"])
+    answer = await recommend(runtime, about)
+    assert (answer.items, answer.personalised) == ((), False)
