@@ -60,6 +60,7 @@ def program(name: str, *, debian_package: str, wanted_by: str = "test") -> Requi
     )
 
 
+K6 = Path(sys.executable).parent / "k6"
 TOOLS = Path(__file__).resolve().parent.parent / ".venv" / "tools"
 
 
@@ -105,6 +106,11 @@ REQUIREMENTS = {
     ),
     "prometheus": program("prometheus", debian_package="prometheus"),
     "promtool": program("promtool", debian_package="prometheus"),
+    "k6": Requirement(
+        # From the environment of the tests; a k6 on PATH may be of any age.
+        find=lambda: K6 if K6.exists() else None,
+        remedy="run `.ci/environment dev`",
+    ),
     "npm": program("npm", debian_package="npm"),
     "kubectl": program("kubectl", debian_package="kubernetes-client"),
     "checkov": tool("checkov/bin/checkov"),

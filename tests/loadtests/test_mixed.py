@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from tests.requirements import leave_out
-
 LOADTESTS = Path(__file__).resolve().parents[2] / "loadtests"
 MOST_IN_FLIGHT = 256
 """`maxVUs` of mixed.js."""
@@ -22,13 +20,6 @@ MOST_IN_FLIGHT = 256
 def mixed(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(LOADTESTS)
     return importlib.import_module("mixed")
-
-
-@pytest.fixture
-def k6() -> None:
-    """What the environment of the tests has only where `make bench` was called as well."""
-    if not (Path(sys.executable).parent / "k6").exists():
-        leave_out("k6 is missing; `.ci/environment bench` installs it", fails_in_ci=False)
 
 
 def shares(plan: list[dict[str, Any]]) -> dict[str, float]:
@@ -150,7 +141,7 @@ def test_the_table_shows_every_status(
     assert "not installed: fclub mirror-descent p-rec collaborative" in shown
 
 
-@pytest.mark.usefixtures("k6")
+@pytest.mark.needs("k6")
 @pytest.mark.needs("procfs")
 def test_a_short_run_against_a_real_server(mixed: ModuleType) -> None:
     command = [sys.executable, str(LOADTESTS / "mixed.py")]
