@@ -147,21 +147,6 @@ async def settled(many: Sequence[Awaitable[T] | DiscreetError]) -> list[T | Disc
     return outcomes
 
 
-class _OneByOne(Protocol):
-    def answer(
-        self, runtime: "Runtime", recommender: Recommender, ask: Ask, marker: bytes | None = None
-    ) -> Awaitable[Recommendation]: ...
-
-    def hear(
-        self,
-        runtime: "Runtime",
-        recommender: Recommender,
-        pending: Pending,
-        feedback: Feedback,
-        ttl: int,
-    ) -> Awaitable[Receipt]: ...
-
-
 class Plain:
     """What most families share: sums by cell, a ledger per client, nothing in the background."""
 
@@ -170,7 +155,7 @@ class Plain:
         return False
 
     def answer_many(
-        self: _OneByOne, runtime: "Runtime", recommender: Recommender, asks: Sequence[Ask]
+        self: Family, runtime: "Runtime", recommender: Recommender, asks: Sequence[Ask]
     ) -> Awaitable[Sequence[Recommendation | DiscreetError]]:
         """Answer one by one, all begun before the first is awaited."""
         return settled([begun(self.answer, runtime, recommender, ask) for ask in asks])
@@ -180,7 +165,7 @@ class Plain:
         return False
 
     def hear_many(
-        self: _OneByOne, runtime: "Runtime", recommender: Recommender, words: Sequence[Word]
+        self: Family, runtime: "Runtime", recommender: Recommender, words: Sequence[Word]
     ) -> Awaitable[Sequence[Receipt | DiscreetError]]:
         """Hear one by one, all begun before the first is awaited."""
         return settled([begun(self.hear, runtime, recommender, *word) for word in words])

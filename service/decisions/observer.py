@@ -115,6 +115,19 @@ class Observer(Protocol):
         """Note a message to another instance (`sent`) or from one (`received`), in bytes."""
 
 
+def note_refusal(observer: Observer, *, recommender: str, algorithm: str, answers: int = 1) -> None:
+    """Note that so many questions were refused because a budget is spent: nothing was released."""
+    observer.recommendation(
+        recommender=recommender,
+        algorithm=algorithm,
+        outcome=Answer.REFUSED,
+        charge=Charge(),
+        items=0,
+        estimated_regret=0.0,
+        answers=answers,
+    )
+
+
 class NullObserver:
     """Listens to nothing: simulations and tests."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from service.algorithms.contract import Address, Decision, Learner, Plan, Request, Vector
 from service.decisions.asking import Ask, Recommendation
-from service.decisions.observer import Answer
+from service.decisions.observer import Answer, note_refusal
 from service.decisions.partition.deciding import decide
 from service.decisions.partition.notes import Asked
 from service.decisions.partition.recommender import PartitionRecommender
@@ -115,13 +115,8 @@ async def finish(runtime: "Runtime", begun: Begun) -> Recommendation:
         return _answer(runtime, begun, decision, outcome, begun.charge, spent, item)
     runtime.observer.exhausted(recommender=recommender.name, algorithm=recommender.algorithm)
     if recommender.refuses:
-        runtime.observer.recommendation(
-            recommender=recommender.name,
-            algorithm=recommender.algorithm,
-            outcome=Answer.REFUSED,
-            charge=FREE,
-            items=0,
-            estimated_regret=0.0,
+        note_refusal(
+            runtime.observer, recommender=recommender.name, algorithm=recommender.algorithm
         )
         raise BudgetExhausted("this client's privacy budget with this recommender is spent")
     return _answer(runtime, begun, _draw_without(runtime, begun), Answer.DEGRADED, FREE, spent)

@@ -19,7 +19,7 @@ from service.algorithms.adaptive_partition import AdaptivePartition
 from service.algorithms.adaptive_partition_many import ManyPlan, decide_many, plan_many
 from service.algorithms.contract import Decision, Deeper, Request
 from service.decisions.asking import Ask, Recommendation
-from service.decisions.observer import Answer
+from service.decisions.observer import Answer, note_refusal
 from service.decisions.partition.deciding import look_deeper
 from service.decisions.partition.recommender import PartitionRecommender
 from service.decisions.terms import FREE, PrivacyReport, Terms
@@ -206,13 +206,10 @@ def _without(
                 "this client's privacy budget with this recommender is spent"
             )
     if recommender.refuses:
-        runtime.observer.recommendation(
+        note_refusal(
+            runtime.observer,
             recommender=recommender.name,
             algorithm=recommender.algorithm,
-            outcome=Answer.REFUSED,
-            charge=FREE,
-            items=0,
-            estimated_regret=0.0,
             answers=len(rows),
         )
         return

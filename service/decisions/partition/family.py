@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from service.decisions.asking import Ask, Feedback, Receipt, Recommendation
 from service.decisions.family import Plain, Word
 from service.decisions.partition.answering import begin, finish
-from service.decisions.partition.answering_many import BegunMany, begin_many, finish_many, joins
+from service.decisions.partition.answering_many import joins
 from service.decisions.partition.hearing import listens, settle, submit, submit_many
 from service.decisions.partition.learners import LearnerFactory, learner_for
+from service.decisions.partition.lots import answer_in_lots
 from service.decisions.partition.recommender import PartitionRecommender
 from service.decisions.partition.surveying import survey
 from service.decisions.recommender import Recommender, Stored
@@ -18,12 +19,6 @@ from service.errors import DiscreetError
 
 if TYPE_CHECKING:
     from service.decisions.runtime import Runtime
-
-
-_MOST = 250
-_FEWEST = 16
-_MOST_VALUES = 200_000
-"""Questions answered together: few enough not to hold up everybody else, by time or memory."""
 
 
 class PartitionFamily(Plain):
@@ -63,14 +58,7 @@ class PartitionFamily(Plain):
         together = [row for row, ask in enumerate(asks) if self.joins(recommender, ask)]
         if not together:
             return super().answer_many(runtime, recommender, asks)
-        wide = max(recommender.stored.next_slot, recommender.dimensions)
-        lot = max(_FEWEST, min(_MOST, _MOST_VALUES // wide))
-        # The store works on one lot while the next is being planned.
-        many = [
-            begin_many(runtime, recommender, [asks[row] for row in together[start : start + lot]])
-            for start in range(0, len(together), lot)
-        ]
-        answered = _finish_all(runtime, many)
+        answered = answer_in_lots(runtime, recommender, [asks[row] for row in together])
         if len(together) == len(asks):
             return answered
         apart = sorted(set(range(len(asks))) - set(together))
@@ -106,21 +94,6 @@ class PartitionFamily(Plain):
         """Look over what was learned."""
         assert isinstance(recommender, PartitionRecommender)
         await survey(store=runtime.store, recommender=recommender, observer=runtime.observer)
-
-
-async def _finish_all(
-    runtime: "Runtime", lots: Sequence[BegunMany]
-) -> list[Recommendation | DiscreetError]:
-    """Return all answers, letting others have a turn between two lots; each lot fails alone."""
-    answers: list[Recommendation | DiscreetError] = []
-    for lot in lots:
-        if answers:
-            await asyncio.sleep(0)
-        try:
-            answers += await finish_many(runtime, lot)
-        except DiscreetError as error:
-            answers += [error] * len(lot.contexts)
-    return answers
 
 
 async def _in_order(

@@ -17,7 +17,7 @@ from service.algorithms.voters import answer as draw
 from service.algorithms.voters import begin as begin_run
 from service.algorithms.voters import draw_without_votes
 from service.decisions.asking import Ask, Recommendation
-from service.decisions.observer import Answer, Count
+from service.decisions.observer import Answer, Count, note_refusal
 from service.decisions.terms import FREE
 from service.decisions.tokens import DECISION_BYTES, Pending, seal_decision
 from service.decisions.voters.clients import Known, read_history
@@ -225,13 +225,8 @@ async def _pay(runtime: "Runtime", recommender: VotersRecommender, history: Hist
         return True
     runtime.observer.exhausted(recommender=recommender.name, algorithm=recommender.algorithm)
     if recommender.refuses:
-        runtime.observer.recommendation(
-            recommender=recommender.name,
-            algorithm=recommender.algorithm,
-            outcome=Answer.REFUSED,
-            charge=FREE,
-            items=0,
-            estimated_regret=0.0,
+        note_refusal(
+            runtime.observer, recommender=recommender.name, algorithm=recommender.algorithm
         )
         raise BudgetExhausted("the voters' privacy budget with this recommender is spent")
     return False
