@@ -18,7 +18,7 @@ RUN python3 -m venv /opt/discreet \
          && rm -rf /var/lib/apt/lists/*; }; }
 # The dependencies first: they change less often than the service does.
 COPY constraints.txt pyproject.toml README.md LICENSE ./
-COPY service/__init__.py service/
+COPY service/discreet/__init__.py service/discreet/
 # hadolint ignore=SC2086,DL3013
 RUN /opt/discreet/bin/pip install --quiet ${PIP_ARGUMENTS} -c constraints.txt setuptools \
     && /opt/discreet/bin/pip install --quiet ${PIP_ARGUMENTS} -c constraints.txt --no-build-isolation '.[collaborative]'

@@ -50,7 +50,7 @@ from growth import scaling
 from mixed import mixed
 from stage import Target, discreet, gunicorn
 
-from service.state.embedded import EmbeddedStore
+from discreet.state.embedded import EmbeddedStore
 
 SECTIONS = ("recommend", "feedback", "batch", "scaling", "memory", "mixed")
 PATHS = ("recommend", "feedback")

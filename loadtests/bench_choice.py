@@ -27,8 +27,8 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from service.privacy.choice import ExponentialMechanism, ShortlistResponse
-from service.privacy.noise import SystemNoise
+from discreet.privacy.choice import ExponentialMechanism, ShortlistResponse
+from discreet.privacy.noise import SystemNoise
 
 EPSILON = 1.0
 ARMS = (10, 100, 1000)

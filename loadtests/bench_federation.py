@@ -16,15 +16,15 @@ import time
 import numpy as np
 import numpy.typing as npt
 
-from service.decisions.asking import Ask, Feedback
-from service.decisions.clusters.document import FederatedClustersDocument
-from service.decisions.clusters.recommender import ClusterRecommender
-from service.decisions.clusters.users import believe, read_users
-from service.decisions.feedback import give_feedback
-from service.decisions.recommend import recommend
-from service.decisions.runtime import Runtime
-from service.privacy.noise import SystemNoise
-from service.state.memory import MemoryStore
+from discreet.families.questions import Ask, Feedback
+from discreet.families.fclub.document import FederatedClustersDocument
+from discreet.families.fclub.recommender import ClusterRecommender
+from discreet.families.fclub.users import believe, read_users
+from discreet.decisions.feedback import give_feedback
+from discreet.decisions.recommend import recommend
+from discreet.decisions.runtime import Runtime
+from discreet.privacy.noise import SystemNoise
+from discreet.state.memory import MemoryStore
 
 OBSERVATIONS = 40
 KINDS = 20

@@ -16,17 +16,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from service.api.direct import answer_feedback, answer_recommend
-from service.decisions.asking import Ask, Candidate, Sparse
-from service.decisions.mirror.broadcasts import broadcast, refresh
-from service.decisions.mirror.document import MirrorDescentDocument
-from service.decisions.mirror.recommender import MirrorRecommender
-from service.decisions.recommend import recommend
-from service.decisions.runtime import Runtime
-from service.privacy.noise import SystemNoise
-from service.simulation.mirror_trials import MirrorTrial
-from service.simulation.mirror_worlds import social
-from service.state.memory import MemoryStore
+from discreet.api.direct import answer_feedback, answer_recommend
+from discreet.families.questions import Ask, Candidate, Sparse
+from discreet.families.mirror_descent.broadcasts import broadcast, refresh
+from discreet.families.mirror_descent.document import MirrorDescentDocument
+from discreet.families.mirror_descent.recommender import MirrorRecommender
+from discreet.decisions.recommend import recommend
+from discreet.decisions.runtime import Runtime
+from discreet.privacy.noise import SystemNoise
+from discreet.research.mirror_trials import MirrorTrial
+from discreet.research.mirror_worlds import social
+from discreet.state.memory import MemoryStore
 
 CANDIDATES, NONZEROS = 100, 50
 ROUNDS = 300

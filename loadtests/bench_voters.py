@@ -25,7 +25,7 @@ import httpx
 import numpy as np
 import redis
 
-from service.state.embedded import EmbeddedStore
+from discreet.state.embedded import EmbeddedStore
 
 DISCREET = str(Path(sys.executable).parent / "discreet")
 KEY = "bench-voters"
@@ -67,7 +67,7 @@ def measured(url: str, server: int, folder: str, args: argparse.Namespace) -> di
     ) as client:
         _wait(client)
         keeper, worker = sorted(
-            _children(server), key=lambda pid: "service.state.keeper" not in _command(pid)
+            _children(server), key=lambda pid: "discreet.state.keeper" not in _command(pid)
         )
         (store,) = _children(keeper)
         _make(client, args)

@@ -10,9 +10,9 @@ from typing import Any
 
 import redis
 
-from service.privacy.charges import Charge, Limit
-from service.state.redis_store import open_store
-from service.state.stores import Store
+from discreet.privacy.charges import Charge, Limit
+from discreet.state.redis_store import open_store
+from discreet.state.stores import Store
 
 MANY = 100_000
 ARMS = (10, 100, 1_000)

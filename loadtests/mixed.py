@@ -35,7 +35,7 @@ import numpy as np
 from drive import recommend_bodies
 from stage import HEADERS, HERE, KEY, Target, discreet, document
 
-from service.state.embedded import EmbeddedStore
+from discreet.state.embedded import EmbeddedStore
 
 WEIGHTS = {"p-dap": 40, "fclub": 20, "mirror-descent": 20, "p-rec": 10, "collaborative": 10}
 PATHS = ("recommend", "feedback")

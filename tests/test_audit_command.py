@@ -16,18 +16,18 @@ from typing import Any
 
 import pytest
 
-from service import cli
-from service.privacy import choice, pricing
-from service.privacy.audit import catalogue, command
-from service.privacy.audit.__main__ import main
-from service.privacy.audit.books import book_checks
-from service.privacy.audit.choices import exponential_checks, shortlist_checks
-from service.privacy.audit.claims import Bench, Check, Fault, Finding, Method
-from service.privacy.audit.numbers import number_checks, sampler_checks
-from service.privacy.audit.sums import sum_checks
-from service.privacy.continual import BinaryTree
-from service.privacy.noise import SystemNoise
-from service.privacy.numeric import LaplaceMechanism
+from discreet import cli
+from discreet.privacy import choice, pricing
+from discreet.audit.mechanisms import catalogue, command
+from discreet.audit.mechanisms.__main__ import main
+from discreet.audit.mechanisms.books import book_checks
+from discreet.audit.mechanisms.choices import exponential_checks, shortlist_checks
+from discreet.audit.mechanisms.claims import Bench, Check, Fault, Finding, Method
+from discreet.audit.mechanisms.numbers import number_checks, sampler_checks
+from discreet.audit.mechanisms.sums import sum_checks
+from discreet.privacy.continual import BinaryTree
+from discreet.privacy.noise import SystemNoise
+from discreet.privacy.numeric import LaplaceMechanism
 
 REQUIRED = (
     "forgotten factor 2",

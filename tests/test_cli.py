@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from service import __version__
-from service.cli import COMMANDS, main
-from service.decisions.tokens import KEY_BYTES
-from service.settings import settings_from
+from discreet import __version__
+from discreet.cli import COMMANDS, main
+from discreet.decisions.tokens import KEY_BYTES
+from discreet.settings import settings_from
 from tests.end_to_end.servers import environment
 
 
@@ -55,7 +55,7 @@ def test_every_command_has_help_with_examples(
 
 
 def test_every_module_of_commands_is_a_command() -> None:
-    folder = Path(import_module("service.commands").__file__ or "").parent
+    folder = Path(import_module("discreet.commands").__file__ or "").parent
     shared = {"__init__", "options", "progress", "epsilon_curve"}
     modules = {path.stem for path in folder.glob("*.py")} - shared
     assert modules == {name for name, _ in COMMANDS}
@@ -171,7 +171,7 @@ def test_keys_can_be_made_before_the_first_start(tmp_path: Path) -> None:
 
 def test_commands_are_configured_only_when_asked_for() -> None:
     """`discreet serve` must not import what only `discreet simulate` needs."""
-    code = "import sys; from service.cli import _parser; _parser(['serve']);"
-    code += "assert 'service.simulation.traffic' not in sys.modules;"
+    code = "import sys; from discreet.cli import _parser; _parser(['serve']);"
+    code += "assert 'discreet.research.traffic' not in sys.modules;"
     code += "assert 'prometheus_client' not in sys.modules, 'it must see the shared folder first'"
     subprocess.run([sys.executable, "-c", code], check=True)

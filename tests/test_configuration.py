@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from service.configuration import read
-from service.errors import InvalidArgument
+from discreet.configuration import read
+from discreet.errors import InvalidArgument
 
 GOOD = """
 server:

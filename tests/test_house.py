@@ -37,7 +37,7 @@ def _complaints(rule: Callable[[str], list[str]], paths: list[Path]) -> list[str
 
 def test_the_repository_is_what_git_would_track() -> None:
     names = {str(path.relative_to(ROOT)) for path in FILES}
-    assert {"pyproject.toml", "service/errors.py", "tests/test_house.py", ".ci/run"} <= names
+    assert {"pyproject.toml", "service/discreet/errors.py", "tests/test_house.py", ".ci/run"} <= names
     assert not [name for name in names if name.startswith((".venv/", ".git/")) or ".pyc" in name]
 
 
@@ -102,7 +102,7 @@ def test_no_module_is_two_things() -> None:
 
 
 def test_a_vague_name_is_found() -> None:
-    assert house.vague_name(Path("service/api/utils.py")) != []
+    assert house.vague_name(Path("service/discreet/api/utils.py")) != []
 
 
 def test_every_name_says_what_lives_there() -> None:
@@ -139,7 +139,7 @@ def test_density_functions_and_exact_samplers_are_no_float_noise() -> None:
 
 
 def test_no_float_noise_outside_simulations() -> None:
-    assert _complaints(house.float_noise, _outside(MODULES, "service/simulation")) == []
+    assert _complaints(house.float_noise, _outside(MODULES, "service/discreet/research")) == []
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_the_operating_systems_randomness_is_allowed() -> None:
 
 
 def test_privacy_draws_from_the_operating_system_only() -> None:
-    assert _complaints(house.reproducible_randomness, _within(MODULES, "service/privacy")) == []
+    assert _complaints(house.reproducible_randomness, _within(MODULES, "service/discreet/privacy")) == []
 
 
 def test_broken_links_are_found(tmp_path: Path) -> None:
@@ -213,14 +213,14 @@ def test_the_layers_hold() -> None:
 @pytest.mark.parametrize(
     ("module", "breach"),
     [
-        ("service/privacy/planted.py", "import redis"),
-        ("service/algorithms/planted.py", "from service.state import stores"),
-        ("service/state/planted.py", "import service.decisions"),
-        ("service/decisions/planted.py", "import service.api"),
-        ("service/decisions/planted.py", "import service.simulation"),
-        ("service/decisions/planted.py", "import service.metrics"),
-        ("service/commands/serve.py", "import service.simulation.noise"),
-        ("service/planted.py", "import service.errors  # in no layer"),
+        ("service/discreet/privacy/planted.py", "import redis"),
+        ("service/discreet/algorithms/planted.py", "from discreet.state import stores"),
+        ("service/discreet/state/planted.py", "import discreet.decisions"),
+        ("service/discreet/decisions/planted.py", "import discreet.api"),
+        ("service/discreet/decisions/planted.py", "import discreet.research"),
+        ("service/discreet/decisions/planted.py", "import discreet.metrics"),
+        ("service/discreet/commands/serve.py", "import discreet.research.noise"),
+        ("service/discreet/planted.py", "import discreet.errors  # in no layer"),
     ],
 )
 def test_a_breached_layer_is_found(tmp_path: Path, module: str, breach: str) -> None:
@@ -230,5 +230,5 @@ def test_a_breached_layer_is_found(tmp_path: Path, module: str, breach: str) -> 
         planted.write(f'"""Planted."""\n\n{breach}\n')
     answer = _lint_imports(tmp_path)
     assert answer.returncode == 1
-    culprit = module.removeprefix("service/").removesuffix(".py").replace("/", ".")
+    culprit = module.removeprefix("service/discreet/").removesuffix(".py").replace("/", ".")
     assert culprit in answer.stdout, answer.stdout

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from service import logs
-from service.errors import TokenForged
-from service.logs import RequestLog
+from discreet import logs
+from discreet.errors import TokenForged
+from discreet.logs import RequestLog
 
 
 @pytest.fixture
@@ -33,15 +33,15 @@ def lines(stream: io.StringIO) -> list[dict[str, Any]]:
 
 
 def test_a_line_is_json(stream: io.StringIO) -> None:
-    logging.getLogger("service.x").warning("a %s\nb", "c", extra={"request_id": "r"})
+    logging.getLogger("discreet.x").warning("a %s\nb", "c", extra={"request_id": "r"})
     (line,) = lines(stream)
     assert line["event"] == "a c\nb"
-    assert (line["level"], line["logger"], line["request_id"]) == ("warning", "service.x", "r")
+    assert (line["level"], line["logger"], line["request_id"]) == ("warning", "discreet.x", "r")
     assert line["time"].endswith("Z")
 
 
 def test_what_is_below_the_level_is_not_written(stream: io.StringIO) -> None:
-    logging.getLogger("service.x").debug("quiet")
+    logging.getLogger("discreet.x").debug("quiet")
     assert lines(stream) == []
 
 
@@ -71,7 +71,7 @@ def test_an_exception_shows_its_type_and_place_but_not_its_message(stream: io.St
         except KeyError as error:
             raise ValueError("canary") from error
     except ValueError:
-        logging.getLogger("service.x").exception("failed")
+        logging.getLogger("discreet.x").exception("failed")
     (line,) = lines(stream)
     assert [one["type"] for one in line["exception"]] == ["ValueError", "KeyError"]
     assert "test_logs.py" in line["exception"][0]["at"][0]
@@ -82,7 +82,7 @@ def test_our_own_messages_are_safe_to_show(stream: io.StringIO) -> None:
     try:
         raise TokenForged("not ours")
     except TokenForged:
-        logging.getLogger("service.x").exception("failed")
+        logging.getLogger("discreet.x").exception("failed")
     assert lines(stream)[0]["exception"][0]["message"] == "not ours"
 
 
@@ -90,7 +90,7 @@ def test_an_operating_systems_error_says_what_but_not_which(stream: io.StringIO)
     try:
         open("/canary/none")  # noqa: SIM115
     except OSError:
-        logging.getLogger("service.x").exception("failed")
+        logging.getLogger("discreet.x").exception("failed")
     (line,) = lines(stream)
     assert line["exception"][0]["message"] == "No such file or directory"
     assert "/canary/" not in json.dumps(line["exception"][0]["message"])

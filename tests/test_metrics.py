@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from service.decisions.observer import Answer, Heard, Observer
-from service.metrics import FLUSH_SECONDS, Metrics
-from service.privacy.charges import NANO, UNLIMITED, Charge
+from discreet.families.observer import Answer, Heard, Observer
+from discreet.metrics import FLUSH_SECONDS, Metrics
+from discreet.privacy.charges import NANO, UNLIMITED, Charge
 
 ALLOWED = {"recommender", "algorithm", "outcome", "route", "method", "status", "operation"}
 
@@ -149,7 +149,7 @@ def test_an_event_loop_flushes_by_itself() -> None:
 
 WORKER = """
 import os, sys
-from service.metrics import Metrics
+from discreet.metrics import Metrics
 from tests.test_metrics import busy
 for _ in range(3):
     if os.fork() == 0:

@@ -14,11 +14,11 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-import service
+import discreet
 from tests import house
 from tests.house import ROOT
 
-UNLISTED = "service/state/planted.unlisted"
+UNLISTED = "service/discreet/state/planted.unlisted"
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PACKAGE_FILES = [
@@ -48,7 +48,7 @@ def test_the_wheel_carries_every_file_of_the_package(wheel: zipfile.ZipFile) -> 
 
 def test_the_wheel_brings_the_command_and_the_licence(wheel: zipfile.ZipFile) -> None:
     scripts = next(name for name in wheel.namelist() if name.endswith("entry_points.txt"))
-    assert "discreet = service.cli:main" in wheel.read(scripts).decode()
+    assert "discreet = discreet.cli:main" in wheel.read(scripts).decode()
     assert any(name.endswith("licenses/LICENSE") for name in wheel.namelist())
 
 

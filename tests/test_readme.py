@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service import configuration
-from service.decisions.partition.document import AdaptivePartitionDocument
-from service.decisions.recommend import Ask, recommend
-from service.decisions.runtime import Runtime
-from service.privacy.noise import SystemNoise
-from service.simulation.environments import BumpRewards, ClusteredContexts
-from service.simulation.traffic import CLUSTERS, DEMO_WORLD, SPREAD
-from service.state.memory import MemoryStore
+from discreet import configuration
+from discreet.families.p_dap.document import AdaptivePartitionDocument
+from discreet.decisions.recommend import Ask, recommend
+from discreet.decisions.runtime import Runtime
+from discreet.privacy.noise import SystemNoise
+from discreet.research.environments import BumpRewards, ClusteredContexts
+from discreet.research.traffic import CLUSTERS, DEMO_WORLD, SPREAD
+from discreet.state.memory import MemoryStore
 from tests.demo_server import DISCREET, Demo, demo_server
 
 ROOT = Path(__file__).parent.parent
@@ -145,7 +145,7 @@ def counts(output: str) -> dict[str, int]:
 
 
 def films() -> set[str]:
-    path = ROOT / "service" / "demo" / "recommenders.yaml"
+    path = ROOT / "service" / "discreet" / "demo" / "recommenders.yaml"
     return {item.id for item in configuration.read(path).recommenders["films"].items}
 
 

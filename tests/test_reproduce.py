@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from service.cli import main
-from service.simulation import papers, pictures
-from service.simulation.papers import Figure, Line, Panel
+from discreet.cli import main
+from discreet.research import papers, pictures
+from discreet.research.papers import Figure, Line, Panel
 
 SMALL = ("reproduce", "p-dap", "--quick", "--seeds", "1", "--rounds", "60")
 WANTED = {
@@ -74,7 +74,7 @@ def test_tables_for_people_show_published_numbers_beside_ours(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")
-    monkeypatch.setattr("service.commands.reproduce.can_draw", lambda: False)
+    monkeypatch.setattr("discreet.commands.reproduce.can_draw", lambda: False)
     assert main([*SMALL, "--processes", "1"]) == 0
     shown = capsys.readouterr()
     assert "Table II: accuracy after N arrivals, published / ours" in shown.out

@@ -10,11 +10,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from service.app import create_app
-from service.errors import SeededNoiseRefused
-from service.settings import Settings
-from service.simulation.noise import SeededNoise
-from service.state.memory import MemoryStore
+from discreet.app import create_app
+from discreet.errors import SeededNoiseRefused
+from discreet.settings import Settings
+from discreet.research.noise import SeededNoise
+from discreet.state.memory import MemoryStore
 from tests.end_to_end.servers import DISCREET, environment, free_port
 
 

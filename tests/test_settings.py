@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from service.errors import InvalidArgument
-from service.settings import Settings, default_workers, settings_from
+from discreet.errors import InvalidArgument
+from discreet.settings import Settings, default_workers, settings_from
 
 
 def made(

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from service.validation import explained, problems_with
+from discreet.validation import explained, problems_with
 
 
 def message(kind: Any, value: Any) -> str:

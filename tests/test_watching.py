@@ -4,11 +4,11 @@ import inspect
 
 import pytest
 
-from service.errors import StateOverflow, StoreUnavailable
-from service.privacy.charges import Charge, Limit
-from service.state.memory import MemoryStore
-from service.state.stores import Account, Learned, Learning, Store
-from service.watching import MANY, OPERATIONS, watched
+from discreet.errors import StateOverflow, StoreUnavailable
+from discreet.privacy.charges import Charge, Limit
+from discreet.state.memory import MemoryStore
+from discreet.state.stores import Account, Learned, Learning, Store
+from discreet.watching import MANY, OPERATIONS, watched
 from tests.api.stores import MoodyStore
 
 pytestmark = pytest.mark.anyio

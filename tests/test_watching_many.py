@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from service.errors import DiscreetError, StoreUnavailable
-from service.privacy.charges import Charge, Limit
-from service.state.memory import MemoryStore
-from service.state.ready import Ready
-from service.state.stores import Account, Learned, Rows
-from service.watching import MANY, watched
+from discreet.errors import DiscreetError, StoreUnavailable
+from discreet.privacy.charges import Charge, Limit
+from discreet.state.memory import MemoryStore
+from discreet.state.ready import Ready
+from discreet.state.stores import Account, Learned, Rows
+from discreet.watching import MANY, watched
 from tests.test_watching import Heard
 
 pytestmark = pytest.mark.anyio

@@ -7,13 +7,13 @@ from typing import Any
 import httpx
 import pytest
 
-from service.api.gateway import Gateway
-from service.api.routing import Live
-from service.app import create_app
-from service.decisions.partition.document import AdaptivePartitionDocument
-from service.settings import Settings
-from service.state.memory import MemoryStore
-from service.state.stores import Store
+from discreet.api.gateway import Gateway
+from discreet.api.routing import Live
+from discreet.app import create_app
+from discreet.families.p_dap.document import AdaptivePartitionDocument
+from discreet.settings import Settings
+from discreet.state.memory import MemoryStore
+from discreet.state.stores import Store
 
 KEY = "the-key-in-the-environment"
 FILMS = {

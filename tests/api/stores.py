@@ -3,9 +3,9 @@
 from collections.abc import Awaitable
 from typing import Any, NoReturn
 
-from service.errors import StoreUnavailable
-from service.state.memory import MemoryStore
-from service.watching import MANY, OPERATIONS
+from discreet.errors import StoreUnavailable
+from discreet.state.memory import MemoryStore
+from discreet.watching import MANY, OPERATIONS
 
 
 class Failing:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from service.api.batches import BatchReader, Failed, good, results_json
-from service.api.direct import _read_feedback_batch, _read_recommend_batch
-from service.api.problems import Refused
-from service.decisions.asking import Candidate, Sparse
-from service.errors import InvalidArgument, StoreUnavailable
+from discreet.api.batches import BatchReader, Failed, good, results_json
+from discreet.api.direct import _read_feedback_batch, _read_recommend_batch
+from discreet.api.problems import Refused
+from discreet.families.questions import Candidate, Sparse
+from discreet.errors import InvalidArgument, StoreUnavailable
 from tests.api.conftest import Caller
 
 pytestmark = pytest.mark.anyio

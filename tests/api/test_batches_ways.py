@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.api.batches import BatchReader, Failed
-from service.api.bodies import parse
-from service.api.direct import _read_feedback_batch, _read_recommend_batch
-from service.api.problems import Refused
+from discreet.api.batches import BatchReader, Failed
+from discreet.api.bodies import parse
+from discreet.api.direct import _read_feedback_batch, _read_recommend_batch
+from discreet.api.problems import Refused
 
 
 def shown(entry: Any) -> Any:

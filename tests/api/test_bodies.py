@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from service.api.bodies import Disconnected, Reader, parse, read_body
-from service.api.problems import Refused
+from discreet.api.bodies import Disconnected, Reader, parse, read_body
+from discreet.api.problems import Refused
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service.api.schemas import (
+from discreet.api.schemas import (
     FeedbackAnswer,
     FeedbackBatchAnswer,
     RecommendAnswer,

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from service.api import problems
-from service.api.problems import KINDS, Kind
-from service.metrics import Metrics
+from discreet.api import problems
+from discreet.api.problems import KINDS, Kind
+from discreet.metrics import Metrics
 from tests.api.conftest import Caller
 
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from service.api.routing import DirectRoute, ScopedRoute
-from service.app import create_app
-from service.settings import Settings
+from discreet.api.routing import DirectRoute, ScopedRoute
+from discreet.app import create_app
+from discreet.settings import Settings
 from tests.api.conftest import Caller, calling
 from tests.api.stores import GONE, MoodyStore
 
@@ -71,7 +71,7 @@ async def test_a_bug_is_a_500_that_says_nothing(
     assert answer.status_code == 500
     assert answer.json()["type"] == "urn:discreet:problem:internal"
     assert "canary" not in answer.text
-    (record,) = [one for one in caplog.records if one.name == "service.api.gateway"]
+    (record,) = [one for one in caplog.records if one.name == "discreet.api.gateway"]
     assert record.exc_info is not None
     assert answer.json()["instance"].endswith(record.request_id)  # type: ignore[attr-defined]
 

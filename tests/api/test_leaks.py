@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from service import logs
-from service.logs import RequestLog
+from discreet import logs
+from discreet.logs import RequestLog
 from tests.api.conftest import Caller, calling
 from tests.api.stores import GONE, MoodyStore
 

@@ -7,7 +7,7 @@ import httpx
 import numpy as np
 import pytest
 
-from service.decisions.mirror.letters import read_letter
+from discreet.families.mirror_descent.letters import read_letter
 from tests.api.conftest import Caller, calling
 
 pytestmark = pytest.mark.anyio

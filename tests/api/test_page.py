@@ -7,7 +7,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from service.api import page
+from discreet.api import page
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.decisions.partition.document import AdaptivePartitionDocument
+from discreet.families.p_dap.document import AdaptivePartitionDocument
 from tests.api.conftest import FILMS, Caller, calling
 
 pytestmark = pytest.mark.anyio

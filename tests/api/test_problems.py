@@ -6,8 +6,8 @@ import json
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
-from service import errors
-from service.api.problems import KINDS, PREFIX, Kind, Refused, problem_of
+from discreet import errors
+from discreet.api.problems import KINDS, PREFIX, Kind, Refused, problem_of
 
 ERRORS = [
     value

@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.api.security import bearer
-from service.errors import NotAuthenticated
+from discreet.api.security import bearer
+from discreet.errors import NotAuthenticated
 from tests.api.conftest import KEY, Caller
 
 pytestmark = pytest.mark.anyio

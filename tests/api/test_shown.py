@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.api.shown import moment, recommendation_json
-from service.decisions.asking import Recommendation
-from service.decisions.terms import UNPROTECTED, PrivacyReport
-from service.privacy.accountants import Budget
+from discreet.api.shown import moment, recommendation_json
+from discreet.families.questions import Recommendation
+from discreet.families.budgets import UNPROTECTED, PrivacyReport
+from discreet.privacy.accountants import Budget
 
 TEXT = st.text(
     st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\/\b\f\n\r\t\0\x1f\x7f\u2028é😀'),

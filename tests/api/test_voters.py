@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from service.state.memory import MemoryStore
+from discreet.state.memory import MemoryStore
 from tests.api.conftest import Caller, calling
 
 pytestmark = pytest.mark.anyio

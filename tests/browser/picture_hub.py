@@ -9,9 +9,9 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
-from service.hub.database import Database
-from service.hub.hub import Hub
-from service.hub.upstream import Upstream
+from discreet.hub.database import Database
+from discreet.hub.hub import Hub
+from discreet.hub.upstream import Upstream
 from tests.browser.test_hub import CATALOGUE, NAME, bring_history, draw, level, prepare, send
 from tests.demo_server import demo_server
 from tests.hub.living import living

@@ -14,9 +14,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from service.hub.database import Database
-from service.hub.hub import Hub
-from service.hub.upstream import Upstream
+from discreet.hub.database import Database
+from discreet.hub.hub import Hub
+from discreet.hub.upstream import Upstream
 from tests.browser.conftest import Watched
 from tests.browser.test_page import key_for
 from tests.demo_server import Demo
@@ -28,7 +28,7 @@ from tests.hub.recommending import recommending
 from tests.hub.test_reading import browser_file
 
 NAME = "hub-films"
-CATALOGUE = json.loads((files("service.hub") / "demo.json").read_text("utf-8"))
+CATALOGUE = json.loads((files("discreet.hub") / "demo.json").read_text("utf-8"))
 TITLES = {item["id"]: item["title"] for item in CATALOGUE["items"]}
 LIKED = ("Romance", "Comedy")
 HISTORY = [item["id"] for item in CATALOGUE["items"] if set(item["categories"]) & set(LIKED)][:60]

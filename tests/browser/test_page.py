@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from service.simulation.traffic import Traffic, drive
+from discreet.research.traffic import Traffic, drive
 from tests.browser.conftest import Watched
 from tests.demo_server import DISCREET, Demo, demo_server
 

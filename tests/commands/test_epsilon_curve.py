@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service.cli import main
+from discreet.cli import main
 
 CONFIG = """\
 server: {port: 8000}

@@ -7,10 +7,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from service.cli import main
-from service.commands.hub import leading_to
-from service.hub.catalogue import parse
-from service.hub.guard import SECRET_HEADER
+from discreet.cli import main
+from discreet.commands.hub import leading_to
+from discreet.hub.catalogue import parse
+from discreet.hub.guard import SECRET_HEADER
 from tests.hub.living import program
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from service.algorithms.voters_terms import Voting, terms_for
-from service.cli import main
+from discreet.families.p_rec.run_parameters import Voting, terms_for
+from discreet.cli import main
 
 SMALL = ["voters", "--objects", "10", "--rounds", "1000", "--voters", "100000"]
 

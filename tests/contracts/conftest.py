@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from service.state.embedded import EmbeddedStore
-from service.state.memory import MemoryStore
-from service.state.redis_store import open_store
-from service.state.stores import Store
+from discreet.state.embedded import EmbeddedStore
+from discreet.state.memory import MemoryStore
+from discreet.state.redis_store import open_store
+from discreet.state.stores import Store
 from tests.state.places import Place
 from tests.state.servers import cluster
 

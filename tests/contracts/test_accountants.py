@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.privacy import events
-from service.privacy.accountants import Accountant, Budget, accountant
-from service.privacy.charges import NANO, PICO, UNLIMITED, Charge
-from service.privacy.events import PrivacyEvent
+from discreet.privacy import events
+from discreet.privacy.accountants import Accountant, Budget, accountant
+from discreet.privacy.charges import NANO, PICO, UNLIMITED, Charge
+from discreet.privacy.events import PrivacyEvent
 
 RULES: list[Accountant] = [
     accountant(name, release_delta=delta) for name in ("basic", "zcdp") for delta in (None, 1e-9)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.errors import InvalidArgument, StateOverflow
-from service.privacy.accountants import ZCDPAccountant
-from service.privacy.continual import (
+from discreet.errors import InvalidArgument, StateOverflow
+from discreet.privacy.accountants import ZCDPAccountant
+from discreet.privacy.continual import (
     BinaryTree,
     ContinualSum,
     Doubling,
@@ -18,10 +18,10 @@ from service.privacy.continual import (
     SmoothBinary,
     SquareRoot,
 )
-from service.privacy.continual.epochs import Epochs
-from service.privacy.events import LaplaceRelease
-from service.privacy.noise import SystemNoise
-from service.simulation.noise import SeededNoise
+from discreet.privacy.continual.epochs import Epochs
+from discreet.privacy.events import LaplaceRelease
+from discreet.privacy.noise import SystemNoise
+from discreet.research.noise import SeededNoise
 from tests.privacy.continual.impulses import Impulse, losses, releases, responses
 
 Make = Callable[..., ContinualSum[Any]]

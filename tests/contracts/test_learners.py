@@ -1,6 +1,6 @@
 """Promises that every learner keeps, whichever family it is of.
 
-Learners are found by looking through `service.algorithms`: a class that can plan, decide, learn and
+Learners are found by looking through `discreet.families`: a class that can plan, decide, learn and
 survey is one, and must have examples below before these tests pass.
 """
 
@@ -20,11 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-import service.algorithms
-from service.algorithms.adaptive_partition import AdaptivePartition
-from service.algorithms.adaptive_partition_published import PublishedAdaptivePartition
-from service.algorithms.adaptive_partition_published_others import PublishedForOthers
-from service.algorithms.contract import (
+import discreet.families
+from discreet.families.p_dap.adaptive_partition import AdaptivePartition
+from discreet.research.published.p_dap import PublishedAdaptivePartition
+from discreet.research.published.p_dap_others import PublishedForOthers
+from discreet.families.p_dap.contract import (
     Address,
     Decision,
     Learner,
@@ -32,12 +32,12 @@ from service.algorithms.contract import (
     Update,
     merge,
 )
-from service.errors import InvalidArgument, NothingToRecommend
-from service.privacy.accountants import BasicAccountant
-from service.privacy.charges import UNLIMITED
-from service.privacy.events import Composed
-from service.simulation.noise import SeededNoise
-from tests.algorithms.playing import NOTHING, Played
+from discreet.errors import InvalidArgument, NothingToRecommend
+from discreet.privacy.accountants import BasicAccountant
+from discreet.privacy.charges import UNLIMITED
+from discreet.privacy.events import Composed
+from discreet.research.noise import SeededNoise
+from tests.families.p_dap.playing import NOTHING, Played
 
 ARMS = 5
 METHODS = ("plan", "decide", "decide_without", "learn", "survey")
@@ -79,8 +79,8 @@ SERVED = pytest.mark.parametrize("mode", ["uniform", "geometric"])
 def found_by_reflection() -> set[type]:
     """Return every concrete class in the package that speaks the contract."""
     learners = set()
-    for module in pkgutil.iter_modules(service.algorithms.__path__):
-        name = f"{service.algorithms.__name__}.{module.name}"
+    for module in pkgutil.iter_modules(discreet.families.__path__):
+        name = f"{discreet.families.__name__}.{module.name}"
         for _, thing in inspect.getmembers(importlib.import_module(name), inspect.isclass):
             spoken = all(callable(getattr(thing, method, None)) for method in METHODS)
             if spoken and thing is not Learner and thing.__module__.startswith(name):

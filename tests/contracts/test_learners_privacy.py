@@ -1,6 +1,6 @@
 """The privacy of served answers, exactly: every pair of cells, in rationals, on a small state.
 
-The audit makes the same comparison through the shipped draw (`service.algorithms.claims`). Here it
+The audit makes the same comparison through the shipped draw (`discreet.audit.families.p_dap`). Here it
 is made again with other arithmetic, from the integers that are drawn from, over more settings; and
 it must say no to learners that are wrong in the ways that are easiest to be wrong in.
 """
@@ -13,14 +13,14 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from service.algorithms.adaptive_partition import AdaptivePartition, Found
-from service.algorithms.claims import changed
-from service.algorithms.contract import Address, Choice, Decision, Deeper, Plan, Request
-from service.algorithms.mixture import Mixture
-from service.privacy.events import PrivacyEvent, RandomisedResponse, Repeated
-from service.simulation.noise import SeededNoise
-from tests.algorithms.many import ask_all
-from tests.algorithms.playing import Played
+from discreet.families.p_dap.adaptive_partition import AdaptivePartition, Found
+from discreet.audit.families.p_dap import changed
+from discreet.families.p_dap.contract import Address, Choice, Decision, Deeper, Plan, Request
+from discreet.families.p_dap.mixture import Mixture
+from discreet.privacy.events import PrivacyEvent, RandomisedResponse, Repeated
+from discreet.research.noise import SeededNoise
+from tests.families.p_dap.many import ask_all
+from tests.families.p_dap.playing import Played
 
 ARMS = 5
 Mode = Literal["uniform", "geometric"]

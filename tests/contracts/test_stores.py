@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.errors import InvalidArgument, StateOverflow, UnknownDecision
-from service.privacy.charges import UNLIMITED, Charge, Limit
-from service.state.redis_store import open_store
-from service.state.stores import Account, Claim, Event, Learned, Store
+from discreet.errors import InvalidArgument, StateOverflow, UnknownDecision
+from discreet.privacy.charges import UNLIMITED, Charge, Limit
+from discreet.state.redis_store import open_store
+from discreet.state.stores import Account, Claim, Event, Learned, Store
 from tests.state.places import Place
 
 pytestmark = pytest.mark.anyio

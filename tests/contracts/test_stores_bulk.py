@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.errors import DiscreetError, StateOverflow
-from service.privacy.charges import UNLIMITED, Charge, Limit
-from service.state.stores import Account, Claim, Learned, Learning, Store
+from discreet.errors import DiscreetError, StateOverflow
+from discreet.privacy.charges import UNLIMITED, Charge, Limit
+from discreet.state.stores import Account, Claim, Learned, Learning, Store
 from tests.state.places import Place
 
 pytestmark = pytest.mark.anyio

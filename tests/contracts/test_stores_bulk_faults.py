@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 import redis
 
-from service.errors import InvalidArgument, StoreUnavailable
-from service.privacy.charges import Charge, Limit
-from service.state import checks
-from service.state.keys import Keys
-from service.state.stores import Account, Claim, Learned, Learning, Store
-from service.state.urls import Kind, parse
+from discreet.errors import InvalidArgument, StoreUnavailable
+from discreet.privacy.charges import Charge, Limit
+from discreet.state import checks
+from discreet.state.keys import Keys
+from discreet.state.stores import Account, Claim, Learned, Learning, Store
+from discreet.state.urls import Kind, parse
 from tests.state.places import Place
 
 pytestmark = pytest.mark.anyio

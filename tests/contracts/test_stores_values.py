@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from service.errors import InvalidArgument, StateOverflow
-from service.state import checks
-from service.state.redis_store import open_store
-from service.state.stores import Blob, Store, Written
+from discreet.errors import InvalidArgument, StateOverflow
+from discreet.state import checks
+from discreet.state.redis_store import open_store
+from discreet.state.stores import Blob, Store, Written
 from tests.state.places import Place
 
 pytestmark = pytest.mark.anyio

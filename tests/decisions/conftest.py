@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from service.decisions.partition.document import AdaptivePartitionDocument
-from service.decisions.runtime import Runtime
-from service.privacy.noise import SystemNoise
-from service.state.memory import MemoryStore
+from discreet.families.p_dap.document import AdaptivePartitionDocument
+from discreet.decisions.runtime import Runtime
+from discreet.privacy.noise import SystemNoise
+from discreet.state.memory import MemoryStore
 
 
 class Clock:

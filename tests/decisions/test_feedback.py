@@ -6,20 +6,20 @@ import os
 
 import pytest
 
-from service.decisions.clients import erase_client
-from service.decisions.feedback import Feedback, Receipt, feedback_batch, give_feedback
-from service.decisions.partition.answering import Ask, Recommendation
-from service.decisions.recommend import recommend
-from service.decisions.runtime import Runtime
-from service.errors import (
+from discreet.decisions.clients import erase_client
+from discreet.decisions.feedback import Feedback, Receipt, feedback_batch, give_feedback
+from discreet.families.p_dap.answering import Ask, Recommendation
+from discreet.decisions.recommend import recommend
+from discreet.decisions.runtime import Runtime
+from discreet.errors import (
     InvalidArgument,
     RewardConflict,
     TokenExpired,
     TokenForged,
     UnknownDecision,
 )
-from service.privacy.noise import SystemNoise
-from service.state.memory import MemoryStore
+from discreet.privacy.noise import SystemNoise
+from discreet.state.memory import MemoryStore
 from tests.decisions.conftest import Clock, document
 
 pytestmark = pytest.mark.anyio

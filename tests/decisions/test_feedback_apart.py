@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from service.decisions.asking import Ask
-from service.decisions.feedback import Feedback, Receipt, feedback_batch
-from service.decisions.recommend import recommend
-from service.decisions.runtime import Runtime
-from service.errors import InvalidArgument, RewardConflict, StoreUnavailable
-from service.state.memory import MemoryStore
-from service.state.ready import Failed
+from discreet.families.questions import Ask
+from discreet.decisions.feedback import Feedback, Receipt, feedback_batch
+from discreet.decisions.recommend import recommend
+from discreet.decisions.runtime import Runtime
+from discreet.errors import InvalidArgument, RewardConflict, StoreUnavailable
+from discreet.state.memory import MemoryStore
+from discreet.state.ready import Failed
 
 pytestmark = pytest.mark.anyio
 

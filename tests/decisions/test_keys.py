@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.decisions.runtime import Runtime
-from service.errors import InvalidArgument
+from discreet.decisions.runtime import Runtime
+from discreet.errors import InvalidArgument
 
 pytestmark = pytest.mark.anyio
 

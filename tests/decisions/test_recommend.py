@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from service.algorithms.contract import Decision
-from service.decisions.clients import budget_of
-from service.decisions.partition.answering import Ask
-from service.decisions.recommend import recommend, recommend_batch
-from service.decisions.runtime import Runtime
-from service.errors import (
+from discreet.families.p_dap.contract import Decision
+from discreet.decisions.clients import budget_of
+from discreet.families.p_dap.answering import Ask
+from discreet.decisions.recommend import recommend, recommend_batch
+from discreet.decisions.runtime import Runtime
+from discreet.errors import (
     BudgetExhausted,
     EventReused,
     InvalidArgument,
@@ -22,10 +22,10 @@ from service.errors import (
     Underpaid,
     UnknownRecommender,
 )
-from service.privacy.events import RandomisedResponse
-from service.privacy.noise import SystemNoise
-from service.simulation.noise import SeededNoise
-from service.state.memory import MemoryStore
+from discreet.privacy.events import RandomisedResponse
+from discreet.privacy.noise import SystemNoise
+from discreet.research.noise import SeededNoise
+from discreet.state.memory import MemoryStore
 from tests.decisions.conftest import document
 
 pytestmark = pytest.mark.anyio

@@ -5,14 +5,14 @@ import math
 
 import pytest
 
-from service.decisions.documents import ItemDocument
-from service.decisions.feedback import Feedback, give_feedback
-from service.decisions.partition.answering import Ask
-from service.decisions.recommend import recommend
-from service.decisions.runtime import Runtime
-from service.errors import InvalidArgument, UnknownItem, UnknownRecommender
-from service.privacy.noise import SystemNoise
-from service.state.memory import MemoryStore
+from discreet.families.documents import ItemDocument
+from discreet.decisions.feedback import Feedback, give_feedback
+from discreet.families.p_dap.answering import Ask
+from discreet.decisions.recommend import recommend
+from discreet.decisions.runtime import Runtime
+from discreet.errors import InvalidArgument, UnknownItem, UnknownRecommender
+from discreet.privacy.noise import SystemNoise
+from discreet.state.memory import MemoryStore
 from tests.decisions.conftest import document
 
 pytestmark = pytest.mark.anyio

@@ -5,9 +5,9 @@ import os
 
 import pytest
 
-from service.algorithms.contract import Address, Choice, Decision
-from service.decisions.tokens import Pending, Sealer, open_decision, seal_decision
-from service.errors import InvalidArgument, TokenForged
+from discreet.families.p_dap.contract import Address, Choice, Decision
+from discreet.decisions.tokens import Pending, Sealer, open_decision, seal_decision
+from discreet.errors import InvalidArgument, TokenForged
 
 PENDING = Pending(
     generation=b"generate",

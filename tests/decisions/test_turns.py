@@ -7,16 +7,16 @@ from typing import Any, cast
 
 import pytest
 
-from service.decisions.asking import Ask, Feedback
-from service.decisions.clients import budget_of
-from service.decisions.feedback import Receipt, give_feedback
-from service.decisions.recommend import recommend
-from service.decisions.recommender import Recommender
-from service.decisions.runtime import Runtime
-from service.decisions.turns import MOST, Turns
-from service.errors import DiscreetError, InvalidArgument, RewardConflict, StoreUnavailable
-from service.privacy.noise import SystemNoise
-from service.state.memory import MemoryStore
+from discreet.families.questions import Ask, Feedback
+from discreet.decisions.clients import budget_of
+from discreet.decisions.feedback import Receipt, give_feedback
+from discreet.decisions.recommend import recommend
+from discreet.decisions.recommender import Recommender
+from discreet.decisions.runtime import Runtime
+from discreet.decisions.turns import MOST, Turns
+from discreet.errors import DiscreetError, InvalidArgument, RewardConflict, StoreUnavailable
+from discreet.privacy.noise import SystemNoise
+from discreet.state.memory import MemoryStore
 from tests.decisions.conftest import document
 
 pytestmark = pytest.mark.anyio

@@ -88,7 +88,7 @@ def _selectors(node: Any) -> Iterator[promql_parser.VectorSelector]:
         yield from _selectors(argument)
 
 
-def served_series(folder: Path = ROOT / "service" / "metrics") -> set[str]:
+def served_series(folder: Path = ROOT / "service" / "discreet" / "metrics") -> set[str]:
     """Return the names that the service declares, with the endings that histograms have."""
     text = "".join(path.read_text() for path in folder.glob("*.py"))
     names = set(re.findall(r'(?:counter|gauge)\(\s*"(\w+)"', text))

@@ -13,7 +13,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from service import __version__, configuration
+from discreet import __version__, configuration
 from tests.deploy.charts import (
     CHART,
     EXAMPLES,

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from service import __version__, configuration
-from service.settings import from_environment
-from service.state.urls import parse
+from discreet import __version__, configuration
+from discreet.settings import from_environment
+from discreet.state.urls import parse
 from tests.deploy.charts import CHART
 from tests.house import ROOT
 from tests.requirements import need

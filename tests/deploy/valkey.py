@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from service.state.keeper import find_server
+from discreet.state.keeper import find_server
 from tests.deploy.charts import only, pod_of
 from tests.end_to_end.servers import free_port
 

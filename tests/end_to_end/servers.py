@@ -63,14 +63,14 @@ class Server:
         return [
             pid
             for pid in children(self.process.pid)
-            if "service.state.keeper" not in command_of(pid)
+            if "discreet.state.keeper" not in command_of(pid)
         ]
 
     @property
     def keeper(self) -> int:
         """The process that looks after the embedded store."""
         (keeper,) = [
-            pid for pid in children(self.process.pid) if "service.state.keeper" in command_of(pid)
+            pid for pid in children(self.process.pid) if "discreet.state.keeper" in command_of(pid)
         ]
         return keeper
 

@@ -17,15 +17,15 @@ import httpx
 import numpy as np
 import pytest
 
-from service.decisions.clusters.desk import Desk, load_desk
-from service.decisions.clusters.merging import server_name
-from service.decisions.clusters.recommender import ClusterRecommender
-from service.decisions.clusters.sent import read_sent
-from service.decisions.clusters.users import read_users
-from service.decisions.runtime import Runtime
-from service.privacy.noise import SystemNoise
-from service.state.embedded import EmbeddedStore
-from service.state.redis_store import open_store
+from discreet.families.fclub.desk import Desk, load_desk
+from discreet.families.fclub.merging import server_name
+from discreet.families.fclub.recommender import ClusterRecommender
+from discreet.families.fclub.sent import read_sent
+from discreet.families.fclub.users import read_users
+from discreet.decisions.runtime import Runtime
+from discreet.privacy.noise import SystemNoise
+from discreet.state.embedded import EmbeddedStore
+from discreet.state.redis_store import open_store
 from tests.end_to_end.servers import Server, serving
 from tests.end_to_end.test_vendors import WAIT_SECONDS, peer_key, sample
 

@@ -13,10 +13,10 @@ import httpx
 import numpy as np
 import pytest
 
-from service.commands.options import with_store
-from service.decisions.mirror.letters import read_letter
-from service.preparation import opened
-from service.settings import Settings
+from discreet.commands.options import with_store
+from discreet.families.mirror_descent.letters import read_letter
+from discreet.preparation import opened
+from discreet.settings import Settings
 from tests.end_to_end.servers import Server, free_port, serving
 from tests.end_to_end.test_vendors import sample, wait_for
 

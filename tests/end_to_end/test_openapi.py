@@ -10,8 +10,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from service.app import create_app
-from service.settings import Settings
+from discreet.app import create_app
+from discreet.settings import Settings
 from tests.end_to_end.servers import Server
 
 EXAMPLES = 8

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from service.api.direct import (
+from discreet.api.direct import (
     answer_feedback,
     answer_feedback_batch,
     answer_recommend,
     answer_recommend_batch,
 )
-from service.decisions.partition.document import AdaptivePartitionDocument
-from service.decisions.runtime import Runtime
-from service.privacy.noise import SystemNoise
-from service.state.redis_store import open_store
+from discreet.families.p_dap.document import AdaptivePartitionDocument
+from discreet.decisions.runtime import Runtime
+from discreet.privacy.noise import SystemNoise
+from discreet.state.redis_store import open_store
 from tests.end_to_end.servers import document
 from tests.state.servers import valkey
 

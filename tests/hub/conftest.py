@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from service.hub import views
-from service.hub.catalogue import PublicCatalogue, parse
-from service.hub.database import Database
-from service.hub.hub import Hub
-from service.hub.upstream import Upstream
+from discreet.hub import views
+from discreet.hub.catalogue import PublicCatalogue, parse
+from discreet.hub.database import Database
+from discreet.hub.hub import Hub
+from discreet.hub.upstream import Upstream
 from tests.hub.recommending import KEY, NAME, Recommending, recommending
 
 NOW = "2026-01-02T03:04:05+00:00"

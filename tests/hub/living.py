@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 import uvicorn
 
-from service.commands.hub import listen
-from service.hub.app import create_app
-from service.hub.hub import Hub
+from discreet.commands.hub import listen
+from discreet.hub.app import create_app
+from discreet.hub.hub import Hub
 
 DISCREET = str(Path(sys.executable).parent / "discreet")
 SECRET = "secret-of-this-start"

@@ -11,15 +11,15 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from service.algorithms.profile_catalogue import Concerns
-from service.algorithms.profile_perturbation import perturb
-from service.hub.catalogue import PublicCatalogue, PublicItem, compose
-from service.hub.choices import Choices
-from service.hub.popularity import expectation, ranks
-from service.hub.releases import compiled, quote, typical_length
-from service.hub.upstream import ASKED_OF_A_STRANGER, Row
-from service.simulation.movielens import read_ratings
-from service.simulation.noise import SeededNoise
+from discreet.families.collaborative.on_device.catalogue import Concerns
+from discreet.families.collaborative.on_device.perturbation import perturb
+from discreet.hub.catalogue import PublicCatalogue, PublicItem, compose
+from discreet.hub.choices import Choices
+from discreet.hub.popularity import expectation, ranks
+from discreet.hub.releases import compiled, quote, typical_length
+from discreet.hub.upstream import ASKED_OF_A_STRANGER, Row
+from discreet.research.movielens import read_ratings
+from discreet.research.noise import SeededNoise
 
 PEOPLE = 150
 APART = 1_000

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from service.errors import InvalidArgument
-from service.hub import catalogue as catalogues
-from service.hub.catalogue import OTHER, from_file, parse
-from service.hub.database import Database
-from service.hub.refusals import Refused
+from discreet.errors import InvalidArgument
+from discreet.hub import catalogue as catalogues
+from discreet.hub.catalogue import OTHER, from_file, parse
+from discreet.hub.database import Database
+from discreet.hub.refusals import Refused
 from tests.hub.conftest import document
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from service.errors import InvalidArgument
-from service.hub import database as module
-from service.hub.database import Database, fact, keep_fact
-from service.hub.refusals import Refused
+from discreet.errors import InvalidArgument
+from discreet.hub import database as module
+from discreet.hub.database import Database, fact, keep_fact
+from discreet.hub.refusals import Refused
 
 
 def test_only_its_owner_can_read_it(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from service.hub.app import create_app
-from service.hub.guard import SECRET_HEADER
-from service.hub.hub import Hub
+from discreet.hub.app import create_app
+from discreet.hub.guard import SECRET_HEADER
+from discreet.hub.hub import Hub
 from tests.hub.visiting import Visitor
 
 PORT = 8765

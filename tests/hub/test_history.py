@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from service.hub import history
-from service.hub.catalogue import PublicCatalogue, parse
-from service.hub.hub import Hub
-from service.hub.refusals import Refused
+from discreet.hub import history
+from discreet.hub.catalogue import PublicCatalogue, parse
+from discreet.hub.hub import Hub
+from discreet.hub.refusals import Refused
 from tests.hub.conftest import NOW, document, quoted
 from tests.hub.test_reading import browser_file
 

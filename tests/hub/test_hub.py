@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from service.algorithms.profile_catalogue import Level
-from service.hub import identity, views
-from service.hub.catalogue import PublicCatalogue
-from service.hub.choices import Choices
-from service.hub.hub import SHOWN_PER_ROW, Hub, arrange
-from service.hub.refusals import Refused, ServerTrouble
-from service.hub.upstream import Row, Upstream
+from discreet.families.collaborative.on_device.catalogue import Level
+from discreet.hub import identity, views
+from discreet.hub.catalogue import PublicCatalogue
+from discreet.hub.choices import Choices
+from discreet.hub.hub import SHOWN_PER_ROW, Hub, arrange
+from discreet.hub.refusals import Refused, ServerTrouble
+from discreet.hub.upstream import Row, Upstream
 from tests.hub.conftest import quoted
 from tests.hub.recommending import Recommending
 

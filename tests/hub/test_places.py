@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from service.errors import InvalidArgument
-from service.hub.places import default_folder, private_folder, write_private
+from discreet.errors import InvalidArgument
+from discreet.hub.places import default_folder, private_folder, write_private
 
 HOME = Path("/people/ada")
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from service.algorithms.profile_expectation import Expectation
-from service.hub import releases
-from service.hub.catalogue import PublicCatalogue, parse
-from service.hub.hub import Hub
-from service.hub.popularity import expectation, ranks, taught
-from service.hub.upstream import Row
+from discreet.families.collaborative.on_device.expectation import Expectation
+from discreet.hub import releases
+from discreet.hub.catalogue import PublicCatalogue, parse
+from discreet.hub.hub import Hub
+from discreet.hub.popularity import expectation, ranks, taught
+from discreet.hub.upstream import Row
 from tests.hub.conftest import document, quoted
 from tests.hub.recommending import Recommending
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from service.hub import reading
-from service.hub.reading import is_browser_history, list_titles, page_titles
-from service.hub.refusals import Refused
+from discreet.hub import reading
+from discreet.hub.reading import is_browser_history, list_titles, page_titles
+from discreet.hub.refusals import Refused
 
 
 def file(folder: Path, content: bytes) -> Path:

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from service.algorithms.profile_catalogue import Level
-from service.errors import InvalidArgument
-from service.hub import ledger, releases, views
-from service.hub.catalogue import PublicCatalogue, parse
-from service.hub.choices import Choices
-from service.hub.database import Database
-from service.hub.hub import Hub
-from service.hub.refusals import Refused, ServerTrouble
-from service.privacy.charges import NANO
-from service.simulation.noise import SeededNoise
+from discreet.families.collaborative.on_device.catalogue import Level
+from discreet.errors import InvalidArgument
+from discreet.hub import ledger, releases, views
+from discreet.hub.catalogue import PublicCatalogue, parse
+from discreet.hub.choices import Choices
+from discreet.hub.database import Database
+from discreet.hub.hub import Hub
+from discreet.hub.refusals import Refused, ServerTrouble
+from discreet.privacy.charges import NANO
+from discreet.research.noise import SeededNoise
 from tests.hub.conftest import NOW, document, quoted
 from tests.hub.recommending import Recommending
 

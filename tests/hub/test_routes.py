@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from service.hub import reading
-from service.hub.app import create_app
-from service.hub.guard import SECRET_HEADER
-from service.hub.hub import Hub
+from discreet.hub import reading
+from discreet.hub.app import create_app
+from discreet.hub.guard import SECRET_HEADER
+from discreet.hub.hub import Hub
 from tests.hub.recommending import Recommending
 from tests.hub.visiting import Visitor
 

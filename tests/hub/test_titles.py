@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.hub.titles import Miss, TitleIndex, spell
+from discreet.hub.titles import Miss, TitleIndex, spell
 
 CATALOGUE = [
     ("1", "The Lantern Room (1998)"),

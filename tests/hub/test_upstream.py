@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from service.errors import InvalidArgument
-from service.hub.refusals import ServerTrouble
-from service.hub.upstream import Upstream
+from discreet.errors import InvalidArgument
+from discreet.hub.refusals import ServerTrouble
+from discreet.hub.upstream import Upstream
 from tests.hub.recommending import KEY, NAME, Recommending
 
 

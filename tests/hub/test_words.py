@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from service.hub.words import Facts, surest, tells
+from discreet.hub.words import Facts, surest, tells
 
 
 def facts(**changes: object) -> Facts:

@@ -1,6 +1,6 @@
 """A circuit opens after failures in a row, lets one try after a pause, and closes again."""
 
-from service.peers.circuit import FAILURES, FIRST_PAUSE, LONGEST_PAUSE, Circuit
+from discreet.peers.circuit import FAILURES, FIRST_PAUSE, LONGEST_PAUSE, Circuit
 
 
 class Clock:

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from service.errors import PeerUnavailable
-from service.peers.circuit import FAILURES
-from service.peers.exchange import MOST_AT_ONCE, Exchange
+from discreet.errors import PeerUnavailable
+from discreet.peers.circuit import FAILURES
+from discreet.peers.exchange import MOST_AT_ONCE, Exchange
 from tests.peers.test_vendors import Clock, heard, http, listening, saying
 
 pytestmark = pytest.mark.anyio

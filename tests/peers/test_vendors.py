@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from service.algorithms.forwarding import Forward
-from service.errors import PeerUnavailable
-from service.peers.circuit import FAILURES
-from service.peers.vendors import MOST_AT_ONCE, HttpVendors
-from service.peers.wire import MOST_BYTES
+from discreet.families.p_dap.forwarding import Forward
+from discreet.errors import PeerUnavailable
+from discreet.peers.circuit import FAILURES
+from discreet.peers.vendors import MOST_AT_ONCE, HttpVendors
+from discreet.peers.wire import MOST_BYTES
 
 pytestmark = pytest.mark.anyio
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.algorithms.forwarding import Forwarded, RunningSum
-from service.errors import PeerUnavailable
-from service.peers.wire import LONGEST_HANDLE, read_forwarded
+from discreet.families.p_dap.forwarding import Forwarded, RunningSum
+from discreet.errors import PeerUnavailable
+from discreet.peers.wire import LONGEST_HANDLE, read_forwarded
 
 SUMS = {"releases": 3, "count": 3, "total": -1.5, "deviation": 2.0}
 GOOD: dict[str, Any] = {"handle": "aB3-_", "expires_at": 1_800_000_000, "sums": SUMS}

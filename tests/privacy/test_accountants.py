@@ -7,11 +7,11 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.rdp import rdp_privacy_accountant
 
-from service.errors import InvalidArgument
-from service.privacy import events
-from service.privacy.accountants import BasicAccountant, Budget, ZCDPAccountant, accountant
-from service.privacy.charges import NANO, UNLIMITED, Charge
-from service.privacy.conversions import zcdp_epsilon
+from discreet.errors import InvalidArgument
+from discreet.privacy import events
+from discreet.privacy.accountants import BasicAccountant, Budget, ZCDPAccountant, accountant
+from discreet.privacy.charges import NANO, UNLIMITED, Charge
+from discreet.privacy.conversions import zcdp_epsilon
 
 DELTA = 1e-6
 

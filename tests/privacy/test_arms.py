@@ -3,8 +3,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from service.errors import InvalidArgument
-from service.privacy.arms import check_base, check_best, check_ranking, check_utilities
+from discreet.errors import InvalidArgument
+from discreet.privacy.arms import check_base, check_best, check_ranking, check_utilities
 
 REVEALING = 0.123456789
 

@@ -5,10 +5,10 @@ import math
 import dp_accounting
 import pytest
 
-from service.errors import InvalidArgument
-from service.privacy import events
-from service.privacy.accountants import Accountant, Budget, accountant
-from service.privacy.calibration import (
+from discreet.errors import InvalidArgument
+from discreet.privacy import events
+from discreet.privacy.accountants import Accountant, Budget, accountant
+from discreet.privacy.calibration import (
     analytic_gaussian_scale,
     gaussian_scale,
     laplace_scale,
@@ -18,7 +18,7 @@ from service.privacy.calibration import (
     tree_levels,
     zcdp_gaussian_scale,
 )
-from service.privacy.charges import Charge
+from discreet.privacy.charges import Charge
 
 
 def admitted(rule: Accountant, event: events.PrivacyEvent, budget: Budget) -> int:

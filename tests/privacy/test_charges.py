@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.errors import InvalidArgument
-from service.privacy.charges import (
+from discreet.errors import InvalidArgument
+from discreet.privacy.charges import (
     NANO,
     PICO,
     UNLIMITED,

@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.errors import InvalidArgument
-from service.privacy.audit.enclosures import exceeds_exp
-from service.privacy.audit.scripted import distribution
-from service.privacy.audit.statistical import entropy_evidence
-from service.privacy.charges import decimal
-from service.privacy.choice import Exact, ExponentialMechanism, ShortlistResponse
-from service.privacy.events import (
+from discreet.errors import InvalidArgument
+from discreet.audit.mechanisms.enclosures import exceeds_exp
+from discreet.audit.mechanisms.scripted import distribution
+from discreet.audit.mechanisms.statistical import entropy_evidence
+from discreet.privacy.charges import decimal
+from discreet.privacy.choice import Exact, ExponentialMechanism, ShortlistResponse
+from discreet.privacy.events import (
     ExactRelease,
     ExponentialChoice,
     RandomisedResponse,
     Repeated,
 )
-from service.privacy.noise import SystemNoise
-from service.simulation.noise import SeededNoise
+from discreet.privacy.noise import SystemNoise
+from discreet.research.noise import SeededNoise
 from tests.privacy.shapes import ALARM
 
 NOISE = SystemNoise()

@@ -12,8 +12,8 @@ from dp_accounting.rdp import rdp_privacy_accountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.errors import InvalidArgument
-from service.privacy.conversions import (
+from discreet.errors import InvalidArgument
+from discreet.privacy.conversions import (
     gaussian_delta,
     lattice_gap,
     zcdp_delta,

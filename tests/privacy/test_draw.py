@@ -5,9 +5,9 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
-from service.errors import InvalidArgument
-from service.privacy.audit.statistical import entropy_evidence
-from service.privacy.draw import (
+from discreet.errors import InvalidArgument
+from discreet.audit.mechanisms.statistical import entropy_evidence
+from discreet.privacy.draw import (
     BIAS,
     SPARE,
     draw_below,
@@ -17,7 +17,7 @@ from service.privacy.draw import (
     draw_wide,
     to_limbs,
 )
-from service.privacy.noise import Integers, SystemNoise
+from discreet.privacy.noise import Integers, SystemNoise
 from tests.privacy.shapes import ALARM
 
 

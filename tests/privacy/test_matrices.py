@@ -7,9 +7,9 @@ import numpy.typing as npt
 import pytest
 from scipy.optimize import minimize
 
-from service.errors import InvalidArgument
-from service.privacy.events import GaussianRelease
-from service.privacy.matrices import (
+from discreet.errors import InvalidArgument
+from discreet.privacy.events import GaussianRelease
+from discreet.privacy.matrices import (
     Neighbours,
     frobenius_sensitivity,
     half_size,
@@ -19,7 +19,7 @@ from service.privacy.matrices import (
     release_symmetric,
     unpack,
 )
-from service.simulation.noise import SeededNoise
+from discreet.research.noise import SeededNoise
 
 Floats = npt.NDArray[np.float64]
 

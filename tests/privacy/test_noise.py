@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from service.errors import InvalidArgument, SeededNoiseRefused, StateOverflow
-from service.privacy import noise as module
-from service.privacy.noise import MAX_SCALE, NoiseSource, SystemNoise, require_production
-from service.simulation.noise import SeededNoise
+from discreet.errors import InvalidArgument, SeededNoiseRefused, StateOverflow
+from discreet.privacy import noise as module
+from discreet.privacy.noise import MAX_SCALE, NoiseSource, SystemNoise, require_production
+from discreet.research.noise import SeededNoise
 from tests.privacy.shapes import ALARM, Shape, evidence
 
 NOISE = SystemNoise()
@@ -108,7 +108,7 @@ def test_a_negative_size_is_refused(shape: Shape) -> None:
 
 FORKING = """
 import os
-from service.privacy.noise import SystemNoise
+from discreet.privacy.noise import SystemNoise
 
 noise = SystemNoise()
 

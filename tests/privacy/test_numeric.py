@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.errors import InvalidArgument
-from service.privacy.events import GaussianRelease, LaplaceRelease
-from service.privacy.noise import Integers, SystemNoise
-from service.privacy.numeric import GRANULARITY, GaussianMechanism, LaplaceMechanism
+from discreet.errors import InvalidArgument
+from discreet.privacy.events import GaussianRelease, LaplaceRelease
+from discreet.privacy.noise import Integers, SystemNoise
+from discreet.privacy.numeric import GRANULARITY, GaussianMechanism, LaplaceMechanism
 from tests.privacy.shapes import ALARM, evidence
 
 NOISE = SystemNoise()

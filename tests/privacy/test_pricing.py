@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from service.errors import UnknownEvent
-from service.privacy import events
-from service.privacy.conversions import zcdp_epsilon
-from service.privacy.pricing import cost_of, float_above
+from discreet.errors import UnknownEvent
+from discreet.privacy import events
+from discreet.privacy.conversions import zcdp_epsilon
+from discreet.privacy.pricing import cost_of, float_above
 
 TENTH = Fraction(1, 10)
 

@@ -5,11 +5,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from service.errors import InvalidArgument
-from service.privacy.audit.enclosures import exceeds_exp, exp_interval
-from service.privacy.draw import BIAS
-from service.privacy.noise import SystemNoise
-from service.privacy.tables import (
+from discreet.errors import InvalidArgument
+from discreet.audit.mechanisms.enclosures import exceeds_exp, exp_interval
+from discreet.privacy.draw import BIAS
+from discreet.privacy.noise import SystemNoise
+from discreet.privacy.tables import (
     NarrowTable,
     WideTable,
     exp_below,

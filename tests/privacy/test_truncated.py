@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.errors import InvalidArgument
-from service.privacy.audit.enclosures import exceeds_exp
-from service.privacy.audit.scripted import distribution
-from service.privacy.audit.statistical import entropy_evidence
-from service.privacy.events import TruncatedChoice
-from service.privacy.noise import SystemNoise
-from service.privacy.truncated import TruncatedExponential
+from discreet.errors import InvalidArgument
+from discreet.audit.mechanisms.enclosures import exceeds_exp
+from discreet.audit.mechanisms.scripted import distribution
+from discreet.audit.mechanisms.statistical import entropy_evidence
+from discreet.privacy.events import TruncatedChoice
+from discreet.privacy.noise import SystemNoise
+from discreet.privacy.truncated import TruncatedExponential
 from tests.privacy.shapes import ALARM
 
 NOISE = SystemNoise()

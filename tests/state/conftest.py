@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from service.state.embedded import EmbeddedStore
+from discreet.state.embedded import EmbeddedStore
 from tests.state.peers import Peer, listening
 
 

@@ -13,9 +13,9 @@ import itertools
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from service.errors import StoreUnavailable
-from service.privacy.charges import Charge, Limit
-from service.state.stores import Store
+from discreet.errors import StoreUnavailable
+from discreet.privacy.charges import Charge, Limit
+from discreet.state.stores import Store
 
 ONE = Charge(nano_epsilon=1, nano_rho=1, pico_delta=1)
 PLACES = 8

@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 
-from service.state.commands import Command
-from service.state.wire import Wire
+from discreet.state.commands import Command
+from discreet.state.wire import Wire
 
 
 class Peer:

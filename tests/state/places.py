@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from service.state.stores import Store
+from discreet.state.stores import Store
 
 
 @dataclass

@@ -17,7 +17,7 @@ from typing import Any
 
 import redis
 
-from service.state.keeper import find_server
+from discreet.state.keeper import find_server
 
 PATIENCE = 60.0
 """Seconds until a server that should be there is a failure; a loaded machine is not."""

@@ -6,8 +6,8 @@
 import asyncio
 import sys
 
-from service.privacy.charges import Charge, Limit
-from service.state.redis_store import open_store
+from discreet.privacy.charges import Charge, Limit
+from discreet.state.redis_store import open_store
 
 
 async def main(url: str, namespace: str, budget: str, attempts: str) -> None:

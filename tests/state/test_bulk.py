@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from service.errors import DiscreetError, StoreUnavailable
-from service.privacy.charges import Charge, Limit
-from service.state import lanes, wire
-from service.state.redis_store import RedisStore, open_store
-from service.state.stores import Account, Claim, Learning
+from discreet.errors import DiscreetError, StoreUnavailable
+from discreet.privacy.charges import Charge, Limit
+from discreet.state import lanes, wire
+from discreet.state.redis_store import RedisStore, open_store
+from discreet.state.stores import Account, Claim, Learning
 from tests.state.doors import door
 from tests.state.servers import Server, eventually, valkey
 

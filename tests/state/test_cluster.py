@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from redis.crc import key_slot
 
-from service.errors import StoreUnavailable
-from service.privacy.charges import Charge, Limit
-from service.state.keys import Keys
-from service.state.redis_store import RedisStore, open_store
+from discreet.errors import StoreUnavailable
+from discreet.privacy.charges import Charge, Limit
+from discreet.state.keys import Keys
+from discreet.state.redis_store import RedisStore, open_store
 from tests.state.load import PLACES, Traffic
 from tests.state.servers import ClusterOf6, cluster, eventually, settled
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.errors import InvalidArgument, StateOverflow
-from service.privacy.charges import UNLIMITED, Charge, Limit
-from service.state.codec import (
+from discreet.errors import InvalidArgument, StateOverflow
+from discreet.privacy.charges import UNLIMITED, Charge, Limit
+from discreet.state.codec import (
     LEDGER_BYTES,
     REWARD,
     FixedPoint,

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from service.errors import StoreUnavailable
-from service.privacy.charges import Charge, Limit
-from service.state.embedded import EmbeddedStore
-from service.state.redis_store import open_store
+from discreet.errors import StoreUnavailable
+from discreet.privacy.charges import Charge, Limit
+from discreet.state.embedded import EmbeddedStore
+from discreet.state.redis_store import open_store
 from tests.state.load import ONE, Traffic
 from tests.state.servers import eventually
 
@@ -89,7 +89,7 @@ async def test_a_client_survives_its_store(tmp_path: Path) -> None:
 
 OWNER = """
 import sys, time
-from service.state.embedded import EmbeddedStore
+from discreet.state.embedded import EmbeddedStore
 EmbeddedStore(sys.argv[1]).start()
 print("started", flush=True)
 time.sleep(600)

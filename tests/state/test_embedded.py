@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from service.errors import InvalidArgument, StoreUnavailable
-from service.state.embedded import LONGEST_SOCKET, EmbeddedStore, socket_for
-from service.state.keeper import find_server, settings
-from service.state.redis_store import open_store
+from discreet.errors import InvalidArgument, StoreUnavailable
+from discreet.state.embedded import LONGEST_SOCKET, EmbeddedStore, socket_for
+from discreet.state.keeper import find_server, settings
+from discreet.state.redis_store import open_store
 from tests.state.servers import eventually
 
 

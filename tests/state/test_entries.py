@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from service.errors import StoreUnavailable
-from service.state import replies, wire
-from service.state.commands import Entry, Gathered
-from service.state.connection import Converted
-from service.state.scripts import SPEND, getting, packed
+from discreet.errors import StoreUnavailable
+from discreet.state import replies, wire
+from discreet.state.commands import Entry, Gathered
+from discreet.state.connection import Converted
+from discreet.state.scripts import SPEND, getting, packed
 from tests.state.peers import Peer, wire_to
 
 pytestmark = pytest.mark.anyio

@@ -1,6 +1,6 @@
 """Entries go at their own time and leave nothing behind."""
 
-from service.state.expiring import Expiring
+from discreet.state.expiring import Expiring
 
 
 class Clock:

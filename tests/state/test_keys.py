@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.crc import key_slot
 
-from service.errors import InvalidArgument
-from service.state.keys import Keys
+from discreet.errors import InvalidArgument
+from discreet.state.keys import Keys
 
 DIGEST = st.binary(min_size=1, max_size=40)
 KEYS = Keys()

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.errors import DiscreetError
-from service.privacy.charges import UNLIMITED, Charge, Limit
-from service.state.codec import pack_vector
-from service.state.memory import MemoryStore
-from service.state.redis_store import RedisStore, open_store
-from service.state.stores import Store
+from discreet.errors import DiscreetError
+from discreet.privacy.charges import UNLIMITED, Charge, Limit
+from discreet.state.codec import pack_vector
+from discreet.state.memory import MemoryStore
+from discreet.state.redis_store import RedisStore, open_store
+from discreet.state.stores import Store
 
 NAMESPACES = (f"model-{number}" for number in itertools.count())
 

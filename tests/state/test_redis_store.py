@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import uvloop
 
-from service.errors import StateOverflow, StoreUnavailable, StoreUnsuitable
-from service.privacy.charges import Charge, Limit
-from service.state.keys import Keys
-from service.state.redis_store import RedisStore, open_store
-from service.state.stores import Claim, Store
+from discreet.errors import StateOverflow, StoreUnavailable, StoreUnsuitable
+from discreet.privacy.charges import Charge, Limit
+from discreet.state.keys import Keys
+from discreet.state.redis_store import RedisStore, open_store
+from discreet.state.stores import Claim, Store
 from tests.state.certificates import self_signed, server_side
 from tests.state.doors import door
 from tests.state.servers import Server, eventually, free_ports, valkey
@@ -218,7 +218,7 @@ async def test_a_user_who_may_not_ask_is_told_so(server: Server) -> None:
 async def test_durability_is_remarked_upon(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.WARNING, "service.state")
+    caplog.set_level(logging.WARNING, "discreet.state")
     with valkey(tmp_path / "volatile") as server:
         async with opened(server.url):
             assert "appendonly yes" in caplog.text

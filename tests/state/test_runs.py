@@ -6,7 +6,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.state.runs import GAP, disjoint, packed_runs
+from discreet.state.runs import GAP, disjoint, packed_runs
 
 WRITES = st.lists(st.tuples(st.integers(0, 600), st.binary(max_size=20)), max_size=40)
 

@@ -5,11 +5,11 @@ from importlib import resources
 
 import pytest
 
-from service.state import scripts
+from discreet.state import scripts
 
 SOURCES = sorted(
     path.name.removesuffix(".lua")
-    for path in resources.files("service.state").joinpath("lua").iterdir()
+    for path in resources.files("discreet.state").joinpath("lua").iterdir()
     if path.name.endswith(".lua")
 )
 

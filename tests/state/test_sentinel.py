@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from service.errors import StoreUnavailable
-from service.privacy.charges import Charge, Limit
-from service.state.redis_store import open_store
+from discreet.errors import StoreUnavailable
+from discreet.privacy.charges import Charge, Limit
+from discreet.state.redis_store import open_store
 from tests.state.servers import sentinel
 
 pytestmark = pytest.mark.anyio

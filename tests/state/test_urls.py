@@ -2,9 +2,9 @@
 
 import pytest
 
-from service.errors import InvalidArgument
-from service.state.redis_store import open_store
-from service.state.urls import Credentials, Kind, Location, Node, parse
+from discreet.errors import InvalidArgument
+from discreet.state.redis_store import open_store
+from discreet.state.urls import Credentials, Kind, Location, Node, parse
 
 
 @pytest.mark.parametrize(

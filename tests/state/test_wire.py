@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from service.errors import StoreUnavailable
-from service.state.commands import Command
-from service.state.scripts import packed
-from service.state.wire import Refused
+from discreet.errors import StoreUnavailable
+from discreet.state.commands import Command
+from discreet.state.scripts import packed
+from discreet.state.wire import Refused
 from tests.state.peers import Peer, wire_to
 
 pytestmark = pytest.mark.anyio

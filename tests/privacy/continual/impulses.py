@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
 
-from service.privacy.continual import ContinualSum
-from service.privacy.events import LaplaceRelease
+from discreet.privacy.continual import ContinualSum
+from discreet.privacy.events import LaplaceRelease
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.privacy.continual import contract
+from discreet.privacy.continual import contract
 
 GRID = 2.0**-4
 VECTORS = st.lists(st.floats(-100, 100), min_size=3, max_size=3)

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.errors import InvalidArgument
-from service.privacy.continual import (
+from discreet.errors import InvalidArgument
+from discreet.privacy.continual import (
     BinaryTree,
     Doubling,
     LaplaceTree,
     SmoothBinary,
     SquareRoot,
 )
-from service.simulation.noise import SeededNoise
+from discreet.research.noise import SeededNoise
 from tests.privacy.continual.impulses import Impulse, losses, releases
 
 

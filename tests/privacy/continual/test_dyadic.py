@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from service.privacy.continual import BinaryTree, DyadicState, LaplaceTree, SmoothBinary
-from service.privacy.continual.dyadic import published_code, smallest_code
-from service.privacy.events import Released
-from service.privacy.noise import NoiseSource
-from service.simulation.noise import SeededNoise
+from discreet.privacy.continual import BinaryTree, DyadicState, LaplaceTree, SmoothBinary
+from discreet.privacy.continual.dyadic import published_code, smallest_code
+from discreet.privacy.events import Released
+from discreet.privacy.noise import NoiseSource
+from discreet.research.noise import SeededNoise
 from tests.privacy.continual.impulses import Impulse, losses, releases
 
 

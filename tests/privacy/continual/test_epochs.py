@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from service.errors import InvalidArgument
-from service.privacy.continual import Doubling, SmoothBinary, SquareRoot
-from service.privacy.continual.epochs import Epochs
-from service.simulation.noise import SeededNoise
+from discreet.errors import InvalidArgument
+from discreet.privacy.continual import Doubling, SmoothBinary, SquareRoot
+from discreet.privacy.continual.epochs import Epochs
+from discreet.research.noise import SeededNoise
 from tests.privacy.continual.impulses import Impulse, losses, releases
 
 

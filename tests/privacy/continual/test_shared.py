@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.errors import InvalidArgument
-from service.privacy.accountants import accountant
-from service.privacy.continual import Doubling, LaplaceTree
-from service.privacy.continual.shared import GRANULARITY, STEPS, SharedSum
-from service.simulation.noise import SeededNoise
+from discreet.errors import InvalidArgument
+from discreet.privacy.accountants import accountant
+from discreet.privacy.continual import Doubling, LaplaceTree
+from discreet.privacy.continual.shared import GRANULARITY, STEPS, SharedSum
+from discreet.research.noise import SeededNoise
 
 ONE = SharedSum(epsilon=1.0)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.signal import fftconvolve
 
-from service.errors import InvalidArgument
-from service.privacy.continual import BinaryTree, SquareRoot, square_root
-from service.simulation.noise import SeededNoise
+from discreet.errors import InvalidArgument
+from discreet.privacy.continual import BinaryTree, SquareRoot, square_root
+from discreet.research.noise import SeededNoise
 from tests.privacy.continual.impulses import releases, responses
 
 

@@ -1,0 +1,43 @@
+"""What callers send to and get from a collaborative recommender, beside what all of them answer."""
+
+from pydantic import BaseModel, Field
+
+from discreet.api.schemas import Body, Identifiers
+from discreet.families.documents import Identifier
+
+
+class ProfileRequest(Body):
+    """What a client has seen, or what its device is willing to say that it has seen."""
+
+    client: Identifier = Field(description="Whose profile it is. Kept only as a keyed digest.")
+    items: Identifiers = Field(
+        description="Ids of the catalogue, in any order; one that stands twice counts once."
+    )
+    replace: bool = Field(
+        default=True,
+        strict=True,
+        description="true: this is the whole profile from now on, and an empty one erases it; "
+        "false: these items are added to it.",
+    )
+
+
+class ProfileAnswer(BaseModel):
+    """The profile as it stands now."""
+
+    client: str
+    items: int = Field(description="How many items it has.")
+
+
+class CatalogueItem(BaseModel):
+    """An item that may be recommended."""
+
+    id: str
+    title: str | None
+    categories: list[str]
+
+
+class CatalogueAnswer(BaseModel):
+    """Everything that may be recommended. It is the same for everybody."""
+
+    items: list[CatalogueItem]
+    categories: list[str] = Field(description="Every category that an item names.")

@@ -1,0 +1,14 @@
+"""The routes that one family alone needs: votes, profiles, what nodes say to each other."""
+
+from collections.abc import Sequence
+
+from fastapi import APIRouter
+
+from discreet.api import collaborative, federation, mirror, voters
+
+FAMILY_ROUTERS: Sequence[APIRouter] = (
+    collaborative.router,
+    federation.router,
+    mirror.router,
+    voters.router,
+)

@@ -1,0 +1,221 @@
+"""The outermost layer: every request is timed, logged and answered here, and no error escapes.
+
+Direct routes are found by one lookup and never enter FastAPI; everything else does.
+"""
+
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from time import perf_counter
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from discreet.api.bodies import Disconnected, Headers, read_body
+from discreet.api.problems import (
+    CONTENT_TYPE,
+    INTERNAL,
+    NOT_ALLOWED_METHOD,
+    NOT_FOUND,
+    Kind,
+    Problem,
+    Refused,
+    invalid,
+    problem_of,
+)
+from discreet.api.routing import DirectRoute, Live
+from discreet.api.security import authorise
+from discreet.errors import DiscreetError
+from discreet.logs import RequestLog
+from discreet.metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+_JSON = (b"content-type", b"application/json")
+_PROBLEM = (b"content-type", CONTENT_TYPE.encode())
+_HUNG_UP = 499
+"""What the log calls a request whose caller hung up; nobody is sent this status."""
+
+
+Fetch = Callable[[], Awaitable[bytes]]
+
+
+class Gateway(FastAPI):
+    """The application. `declare` and `mount` functions add its routes; then call `seal`."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            redirect_slashes=False,
+            docs_url=None,
+            redoc_url=None,
+            exception_handlers={
+                DiscreetError: _show,
+                Refused: _show,
+                ValidationError: _show,
+                RequestValidationError: _show_invalid,
+                HTTPException: _show_http,
+                Disconnected: _show_nobody,
+                Exception: _show,
+            },
+            **options,
+        )
+        self._direct: dict[str, DirectRoute] = {}
+        self._requests = RequestLog()
+
+    def seal(self) -> None:
+        """Learn which routes are direct; called once, when all have been declared."""
+        self._direct = {
+            route.path: route for route in self.router.routes if isinstance(route, DirectRoute)
+        }
+        self._requests = RequestLog()
+
+    def direct_route(self, method: str, path: str) -> DirectRoute | None:
+        """Return the route that answers this without FastAPI, if there is one."""
+        return self._direct.get(path) if method == "POST" else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await super().__call__(scope, receive, send)
+            return
+        state, method = scope["state"], scope["method"]
+        direct = self.direct_route(method, scope["path"])
+        if direct is not None:
+            most = state["most_body_bytes"]
+            status, headers, content = await self.answer(
+                direct, state, scope["headers"], lambda: read_body(receive, scope["headers"], most)
+            )
+            if status != _HUNG_UP:
+                await send({"type": "http.response.start", "status": status, "headers": headers})
+                await send({"type": "http.response.body", "body": content})
+            return
+        began = perf_counter()
+        request_id = _new_request_id()
+        state["metrics"].began()
+        status = _HUNG_UP
+        try:
+            status = await self._pass_on(scope, receive, send, request_id)
+        finally:
+            template = str(getattr(scope.get("route"), "path_format", "(none)"))
+            self._note(state["metrics"], method, template, status, began, request_id)
+
+    async def answer(
+        self, route: DirectRoute, live: Live, headers: Headers, body: bytes | Fetch
+    ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+        """Answer a direct route: status, headers and content. Whatever goes wrong is answered too.
+
+        `body` is the whole body, or how to get it: a key is asked for first.
+        """
+        began = perf_counter()
+        request_id = _new_request_id()
+        metrics, runtime = live["metrics"], live["runtime"]
+        metrics.began()
+        status = _HUNG_UP
+        out: list[tuple[bytes, bytes]] = []
+        content = b""
+        try:
+            await authorise(runtime, headers, route.scope)
+            content = await route.answer(runtime, body if isinstance(body, bytes) else await body())
+            status = 200
+            out.append(_JSON)
+        except Disconnected:
+            pass
+        except Exception as error:
+            problem = problem_of(error)
+            if problem.status == INTERNAL.status:
+                log.exception("a request failed", extra={"request_id": request_id})
+            status = problem.status
+            content = problem.body(request_id=request_id)
+            out = [_PROBLEM, *_encoded(problem)]
+        finally:
+            self._note(metrics, "POST", route.path, status, began, request_id)
+        out.append((b"content-length", str(len(content)).encode()))
+        out.append((b"x-request-id", request_id.encode()))
+        return status, out, content
+
+    def _note(
+        self,
+        metrics: Metrics,
+        method: str,
+        route: str,
+        status: int,
+        began: float,
+        request_id: str,
+    ) -> None:
+        seconds = perf_counter() - began
+        metrics.answered(method=method, route=route, status=status, seconds=seconds)
+        self._requests.write(
+            method=method, route=route, status=status, seconds=seconds, request_id=request_id
+        )
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> int:
+        """Let FastAPI answer; return the status that it sent."""
+        status = _HUNG_UP
+        scope["state"]["request_id"] = request_id
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [
+                    *message.get("headers", ()),
+                    (b"x-request-id", request_id.encode()),
+                ]
+            await send(message)
+
+        try:
+            await super().__call__(scope, receive, watched)
+        except Exception:
+            # Starlette has sent our 500 by now, and hands the exception on to be logged.
+            log.exception("a request failed", extra={"request_id": request_id})
+        return status
+
+
+def _new_request_id() -> str:
+    """Return what ties an answer to its line in the log. It guards nothing, so it may be cheap."""
+    return f"{random.getrandbits(64):016x}"
+
+
+def _encoded(problem: Problem) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode(), value.encode()) for name, value in problem.headers.items()]
+
+
+def _response(request: Request, problem: Problem) -> Response:
+    return Response(
+        problem.body(request_id=request.scope["state"].get("request_id")),
+        status_code=problem.status,
+        headers=dict(problem.headers),
+        media_type=CONTENT_TYPE,
+    )
+
+
+async def _show(request: Request, error: Exception) -> Response:
+    return _response(request, problem_of(error))
+
+
+async def _show_invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return _response(request, invalid(error.errors()))
+
+
+async def _show_nobody(request: Request, error: Exception) -> Response:
+    """Answer a caller who hung up: the server drops it, the log has the status."""
+    return Response(status_code=_HUNG_UP)
+
+
+async def _show_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    kinds = {
+        404: (NOT_FOUND, "GET /docs shows every address"),
+        405: (NOT_ALLOWED_METHOD, "the Allow header names the methods that it answers"),
+    }
+    kind, detail = kinds.get(
+        error.status_code,
+        (Kind("http", error.status_code, "The request cannot be answered"), "see the status"),
+    )
+    return _response(request, problem_of(Refused(kind, detail, headers=error.headers)))

@@ -1,0 +1,67 @@
+"""Answers as JSON, put together from parts that many of them share.
+
+Building dictionaries and handing them to a serialiser costs more than the decision. Everything
+here that could need escaping goes through the serialiser once, and is kept where it repeats.
+"""
+
+import functools
+import time
+from typing import Any
+
+from pydantic_core import to_json
+
+from discreet.families.questions import Recommendation
+from discreet.families.budgets import PrivacyReport
+from discreet.privacy.accountants import Budget
+
+_MOST_KEPT = 4_096
+
+
+@functools.lru_cache(maxsize=_MOST_KEPT)
+def moment(seconds: int) -> str:
+    """Return a moment as RFC 3339; every request of a second asks for the same few."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def amount(budget: Budget | None) -> dict[str, float | None]:
+    """Return a cost or limit; null where nobody is protected."""
+    if budget is None:
+        return {"epsilon": None, "delta": None}
+    return {"epsilon": budget.epsilon, "delta": budget.delta}
+
+
+@functools.lru_cache(maxsize=_MOST_KEPT)
+def privacy_json(report: PrivacyReport) -> str:
+    """Return what an answer cost and where its ledger stands; many ledgers stand alike."""
+    return _json(
+        {
+            "epsilon": report.epsilon,
+            "spent": amount(report.spent),
+            "remaining": amount(report.remaining),
+        }
+    )
+
+
+def recommendation_json(answer: Recommendation, opening: str = "{") -> str:
+    """Return the object of one answer; `opening` may hold fields that come before its own."""
+    if answer.vendor is None:
+        items = ",".join([_item_json(item) for item in answer.items])
+    else:
+        items = ",".join(_json({"id": item, "vendor": answer.vendor}) for item in answer.items)
+    ending = "}" if answer.round is None else f',"round":{_json(answer.round)}}}'
+    # A recommendation id is base64, and a moment needs no escaping either.
+    return (
+        f'{opening}"recommendation_id":"{answer.recommendation_id}","items":[{items}],'
+        f'"personalised":{"true" if answer.personalised else "false"},'
+        f'"privacy":{privacy_json(answer.privacy)},'
+        f'"expires_at":"{moment(answer.expires_at)}"{ending}'
+    )
+
+
+@functools.lru_cache(maxsize=_MOST_KEPT)
+def _item_json(item: str) -> str:
+    return _json({"id": item})
+
+
+def _json(value: Any) -> str:
+    return to_json(value).decode()

@@ -1,0 +1,145 @@
+"""The application: which parts there are, what they share, and how they begin and end."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from discreet import __version__, logs
+from discreet.api import clients, direct, operations, page, peers, recommenders, reference
+from discreet.api.family_routes import FAMILY_ROUTERS
+from discreet.api.gateway import Gateway
+from discreet.api.routing import BEARER, Live
+from discreet.api.schemas import ProblemDocument
+from discreet.decisions.runtime import Runtime
+from discreet.errors import StoreUnavailable
+from discreet.metrics import Metrics
+from discreet.peers.exchange import Exchange
+from discreet.peers.vendors import HttpVendors
+from discreet.privacy.noise import NoiseSource, SystemNoise
+from discreet.settings import Settings
+from discreet.state.redis_store import open_store
+from discreet.state.stores import Store
+from discreet.watching import watched
+
+log = logging.getLogger(__name__)
+
+PULSE_SECONDS = 1.0
+
+DESCRIPTION = """\
+A recommendation service that learns online from everyone's clicks and can prove how little it
+gives away about anyone.
+
+Send `Authorization: Bearer KEY`. Errors are RFC 9457 problem documents with a stable `type`.
+"""
+
+OpenStore = Callable[[Settings], Store]
+
+
+def store_of(settings: Settings) -> Store:
+    """Return the store that the settings name, not opened yet."""
+    assert settings.store is not None, "the embedded store is started before anything is opened"
+    return open_store(
+        settings.store, namespace=settings.namespace, timeout=settings.store_timeout_seconds
+    )
+
+
+def create_app(
+    settings: Settings, *, opening: OpenStore = store_of, noise: NoiseSource | None = None
+) -> Gateway:
+    """Return the application of one worker; its lifespan opens and closes everything it uses.
+
+    Noise that could be reproduced is refused there, before the first request.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[Live]:
+        loop = asyncio.get_running_loop()
+        logs.guard(loop)
+        metrics = Metrics(version=__version__)
+        metrics.attach(loop.call_later)
+        vendors = HttpVendors(
+            keys=settings.peer_keys,
+            # The registry knows the addresses, and comes with the runtime.
+            address_of=lambda recommender, vendor: runtime.registry.address_of(recommender, vendor),
+            timeout=settings.vendor_timeout_seconds,
+            changed=metrics.circuit,
+        )
+        exchange = Exchange(keys=settings.peer_keys, changed=metrics.circuit)
+        runtime = await Runtime.open(
+            store=watched(opening(settings), metrics),
+            noise=noise or SystemNoise(),
+            observer=metrics,
+            token_keys=settings.token_keys,
+            api_keys=settings.api_keys,
+            vendors=vendors,
+            peers=exchange,
+        )
+        pulse = asyncio.create_task(_feel_pulse(runtime, metrics), name="store pulse")
+        try:
+            yield Live(runtime=runtime, metrics=metrics, most_body_bytes=settings.most_body_bytes)
+        finally:
+            pulse.cancel()
+            with suppress(asyncio.CancelledError):
+                await pulse
+            await runtime.close()
+            await vendors.close()
+            await exchange.close()
+            metrics.flush()
+
+    app = Gateway(
+        title="Discreet",
+        version=__version__,
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        generate_unique_id_function=lambda route: route.name,
+    )
+    direct.declare(app)
+    for router in (
+        recommenders.router,
+        clients.router,
+        *FAMILY_ROUTERS,
+        peers.router,
+        operations.router,
+    ):
+        app.include_router(router)
+    page.mount(app)
+    reference.mount(app)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    app.seal()
+    return app
+
+
+async def _feel_pulse(runtime: Runtime, metrics: Metrics) -> None:
+    while True:
+        try:
+            await runtime.store.ping()
+            metrics.store_up(True)
+        except StoreUnavailable:
+            metrics.store_up(False)
+        except Exception:
+            metrics.store_up(False)
+            log.exception("the store answers something that cannot be understood")
+        await asyncio.sleep(PULSE_SECONDS)
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI document, with the problem schema and the key that routes refer to."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title,
+            version=app.version,
+            description=app.description,
+            routes=app.routes,
+        )
+        components = document.setdefault("components", {})
+        schema = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
+        components["schemas"].update(schema.pop("$defs", {}))
+        components["schemas"]["ProblemDocument"] = schema
+        components["securitySchemes"] = {BEARER: {"type": "http", "scheme": "bearer"}}
+        app.openapi_schema = document
+    return app.openapi_schema

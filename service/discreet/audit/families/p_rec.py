@@ -1,0 +1,328 @@
+"""The claims of p-REC as served, for the audit: exact losses over every run of a small electorate.
+
+Two examinations, both of the shipped draw and both in rationals.
+
+`worst_run` plays all runs at once: every way in which any number of voters may vote or be silent,
+every object drawn, every word of the client, round after round, as long as enough votes count. With
+D = R = 0 a voter has one credit, so all that matters of the past is how many are left, and the
+worst product of ratios follows from the worst one of fewer voters.
+
+`failing_mass` adds the test: every sequence of answers and of passed and failed tests for given
+ballots, with the laws of both noises (at scale 1/ln 2, where they are rational), and the client who
+makes most of it. What P(S) exceeds exp(epsilon) P'(S) by, over all S, is compared with delta.
+"""
+
+import copy
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from discreet.families.p_rec.credits import Ballots, Credits
+from discreet.families.p_rec.run_parameters import Terms, Voting, terms_at
+from discreet.audit.mechanisms.claims import Bench, Check, Fault, Finding, Method
+from discreet.audit.mechanisms.enclosures import exceeds_exp, exp_interval, float_above, log_interval
+from discreet.privacy.truncated import TruncatedExponential
+
+Masses = tuple[int, ...]
+
+_HALF = 1 / math.log(2)
+"""The scale at which noise z has the chance 2**-|z| / 3."""
+_REACH = 64
+"""How far the threshold's noise is enumerated; beyond it lies less than 2**-63 of its chance."""
+_BEYOND = Fraction(1, 2**63)
+
+
+@dataclass(frozen=True, slots=True)
+class Losing:
+    """Who loses credit: as served, or with a fault."""
+
+    silence_costs: bool = True
+
+
+SERVED = Losing()
+
+
+@lru_cache(maxsize=4096)
+def _law(rule: TruncatedExponential, votes: tuple[int, ...]) -> tuple[Fraction, ...]:
+    weights = [int(weight) for weight in rule.weights(np.array(votes))]
+    total = sum(weights)
+    return tuple(Fraction(weight, total) for weight in weights)
+
+
+def spreads(votes: int, objects: int) -> Iterator[tuple[int, ...]]:
+    """Yield every way to spread votes over objects, the most voted ones first."""
+    if objects == 1:
+        yield (votes,)
+        return
+    for first in range(votes, -1, -1):
+        for rest in spreads(votes - first, objects - 1):
+            if rest[0] <= first:
+                yield (first, *rest)
+
+
+def worst_run(*, voting: Voting, least: int, voters: int, losing: Losing = SERVED) -> Fraction:
+    """Return the largest ratio of chances that any run gives a voter away by.
+
+    Runs start with at most `voters` voters and use votes while at least `least` count and vote.
+    """
+    rule = voting.rule(least - 1)
+    best = {left: (Fraction(1), Fraction(1)) for left in range(least)}
+    for left in range(least, voters + 1):
+        up, down = best[left - 1]
+        # If the silent lose their only credit, what follows depends on those who vote alone.
+        for votes in range(left if losing.silence_costs else least, left + 1):
+            for stays, (rises, falls) in steps(rule, votes).items():
+                # A round that takes nobody's credit leaks nothing.
+                after = best[min(stays + left - votes, left - 1)]
+                up, down = max(up, rises * after[0]), max(down, falls * after[1])
+        best[left] = (up, down)
+    return max(best[voters])
+
+
+@lru_cache(maxsize=4096)
+def steps(rule: TruncatedExponential, votes: int) -> dict[int, tuple[Fraction, Fraction]]:
+    """Return the worst ratios, up and down, of a round with so many votes, ours among them.
+
+    They are by how many of the voters are left if ours is: he agreed with a liked object, or did
+    not vote for a disliked one.
+    """
+    steps: dict[int, tuple[Fraction, Fraction]] = {}
+    for counts in spreads(votes, rule.objects):
+        full = _law(rule, counts)
+        for mine, count in enumerate(counts):
+            if not count:
+                continue
+            less = _law(rule, (*counts[:mine], count - 1, *counts[mine + 1 :]))
+            for drawn, (p, q) in enumerate(zip(full, less, strict=True)):
+                if p != q:
+                    stays = counts[drawn] if mine == drawn else votes - counts[drawn]
+                    was = steps.get(stays, (Fraction(1), Fraction(1)))
+                    steps[stays] = (max(was[0], p / q), max(was[1], q / p))
+    return steps
+
+
+def unanswered_run(*, voting: Voting, least: int, voters: int, rounds: int) -> Fraction:
+    """Return the worst ratio if a round without the client's word takes nobody's credit."""
+    worst = Fraction(1)
+    rule = voting.rule(least - 1)
+    for counts in spreads(voters, voting.objects):
+        full = _law(rule, counts)
+        less = _law(rule, (counts[0] - 1, *counts[1:]))
+        for p, q in zip(full, less, strict=True):
+            worst = max(worst, p / q, q / p)
+    return Fraction(worst**rounds)
+
+
+def fixed_terms(*, voting: Voting, peers: int, voters: int, delta: float) -> Terms:
+    """Return terms whose noise has rational chances."""
+    return terms_at(voting=voting, peers=peers, voters=voters, delta=delta, scale=_HALF)
+
+
+def _at_least(distance: int) -> Fraction:
+    """Return P(X >= distance) for X with chances 2**-|x| / 3."""
+    if distance > 0:
+        return Fraction(2, 3 * 2**distance)
+    return 1 - Fraction(1, 3 * 2**-distance)
+
+
+_PASS: dict[int, int] = {}
+_UNIT = 3 * 2**400
+
+
+def _passing(distance: int) -> int:
+    """Return P(X >= distance) in units of 1 / (3 * 2**400), exactly for all distances here."""
+    if distance not in _PASS:
+        _PASS[distance] = int(_at_least(distance) * _UNIT)
+    return _PASS[distance]
+
+
+@dataclass(frozen=True, slots=True)
+class _World:
+    """One of two neighbours: what it has learned, and the chance of what has happened so far.
+
+    `masses` are for each value of the threshold's noise, in units that all worlds share.
+    """
+
+    credits: Credits
+    masses: Masses
+    drawn: Fraction
+
+
+class Duel:
+    """Two neighbours, played through every sequence of answers and tests."""
+
+    def __init__(self, *, terms: Terms, rounds: Sequence[tuple[Ballots, Ballots]]) -> None:
+        self._terms = terms
+        self._rounds = rounds
+        self._growth = exp_interval(Fraction(terms.event.epsilon)).low
+
+    def excess(self) -> Fraction:
+        """Return the largest P(S) - exp(epsilon) P'(S), the client doing his worst."""
+        voting = self._terms.voting
+        start = tuple(2 ** (_REACH - abs(noise)) for noise in range(-_REACH, _REACH + 1))
+        fresh = [
+            _World(Credits(diversity=voting.diversity, radius=voting.radius), start, Fraction(1))
+            for _ in range(2)
+        ]
+        return self._after(0, fresh[0], fresh[1])
+
+    def _leaf(self, first: _World, second: _World, at: int) -> Fraction:
+        unit = Fraction(1, 3 * 2**_REACH * _UNIT**at)
+        gained = first.drawn * (sum(first.masses) * unit + _BEYOND)
+        return max(Fraction(0), gained - self._growth * second.drawn * sum(second.masses) * unit)
+
+    def _after(self, at: int, first: _World, second: _World) -> Fraction:
+        if at == len(self._rounds):
+            return self._leaf(first, second, at)
+        objects = self._terms.voting.objects
+        stopped, passed, laws = [], [], []
+        for world, ballots in zip((first, second), self._rounds[at], strict=True):
+            standing = world.credits.standing(ballots=ballots, objects=objects)
+            chances = self._chances(standing.credit)
+            passed.append(tuple(m * c for m, c in zip(world.masses, chances, strict=True)))
+            stopped.append(
+                tuple(m * (_UNIT - c) for m, c in zip(world.masses, chances, strict=True))
+            )
+            enough = sum(standing.votes) >= self._terms.survivors
+            rule = self._terms.voting.rule(self._terms.survivors)
+            # Below the floor the test never passes; any law will do for what does not happen.
+            laws.append(
+                _law(rule, tuple(map(int, standing.votes)))
+                if enough
+                else (Fraction(1, objects),) * objects
+            )
+        ended = self._leaf(
+            replace(first, masses=stopped[0]), replace(second, masses=stopped[1]), at + 1
+        )
+        if not any(passed[0]):
+            return ended
+        for drawn in range(objects):
+            ended += max(
+                self._after(
+                    at + 1,
+                    self._told(first, at, 0, passed[0], laws[0][drawn], drawn, liked),
+                    self._told(second, at, 1, passed[1], laws[1][drawn], drawn, liked),
+                )
+                for liked in (True, False)
+            )
+        return ended
+
+    def _told(
+        self,
+        world: _World,
+        at: int,
+        side: int,
+        masses: Masses,
+        chance: Fraction,
+        drawn: int,
+        liked: bool,
+    ) -> _World:
+        credits = copy.deepcopy(world.credits)
+        credits.hear(ballots=self._rounds[at][side], chosen=drawn, liked=liked)
+        return _World(credits, masses, world.drawn * chance)
+
+    def _chances(self, credit: int) -> tuple[int, ...]:
+        if credit < self._terms.floor:
+            return (0,) * (2 * _REACH + 1)
+        start = self._terms.threshold - credit
+        return tuple(_passing(start + noise) for noise in range(-_REACH, _REACH + 1))
+
+
+def small_ballots(*, voters: int, rounds: int) -> list[list[Ballots]]:
+    """Return ways of voting for two objects that take credit slowly, quickly, and in silence."""
+    numbers = np.arange(voters)
+    slowly = [np.where(numbers % (3 + at) == 1, 2, 1) for at in range(rounds)]
+    quickly = [1 + (numbers >> at) % 2 for at in range(rounds)]
+    silently = [np.where(numbers < voters - 2 * at, 1 + numbers % 2, 0) for at in range(rounds)]
+    return [[ballots.astype(np.uint8) for ballots in way] for way in (slowly, quickly, silently)]
+
+
+def failing_mass(*, terms: Terms, voters: int, rounds: int) -> Fraction:
+    """Return the largest excess over a few ways of voting, three voters missing, both ways."""
+    worst = Fraction(0)
+    for way in small_ballots(voters=voters, rounds=rounds):
+        for missing in (0, 1, voters - 1):
+            less = [np.where(np.arange(voters) == missing, 0, ballots) for ballots in way]
+            without = [ballots.astype(np.uint8) for ballots in less]
+            for pairs in (zip(way, without, strict=True), zip(without, way, strict=True)):
+                worst = max(worst, Duel(terms=terms, rounds=list(pairs)).excess())
+    return worst
+
+
+def judged_run(worst: Fraction, claimed: float) -> Finding:
+    """Compare a worst ratio with the epsilon that all draws of a run are charged."""
+    holds = not exceeds_exp(worst, Fraction(claimed))
+    return Finding(claimed, float_above(log_interval(worst).high), holds)
+
+
+def draws_claimed(*, voting: Voting, least: int, voters: int) -> float:
+    """Return what the draws of a run are charged if `least` votes count in each round."""
+    return Terms(
+        voting=voting,
+        peers=6 * voting.objects,
+        voters=voters,
+        delta=0.01,
+        scale=1.0,
+        survivors=least - 1,
+        threshold=least * voting.credit,
+    ).votes_epsilon
+
+
+def _run_check(voting: Voting, least: int, voters: int) -> Callable[[Bench], Finding]:
+    def examine(bench: Bench) -> Finding:
+        most = bench.size(quick=max(least + 4, voters // 2), full=voters)
+        worst = worst_run(voting=voting, least=least, voters=most)
+        return judged_run(worst, draws_claimed(voting=voting, least=least, voters=most))
+
+    return examine
+
+
+_TWO = Voting(objects=2, rounds=50)
+_THREE = Voting(objects=3, rounds=100)
+
+
+def _judged_delta(terms: Terms, *, voters: int, rounds: int) -> Finding:
+    excess = failing_mass(terms=terms, voters=voters, rounds=rounds)
+    return Finding(terms.delta, float_above(excess), holds=excess <= Fraction(terms.delta))
+
+
+def _tested() -> Terms:
+    return fixed_terms(voting=_TWO, peers=34, voters=40, delta=0.01)
+
+
+def voter_checks() -> Iterator[Check]:
+    """Yield the claims of p-REC as served."""
+    name = "p-rec, every run"
+    yield Check(f"{name} of 2 objects: epsilon", Method.EXACT, _run_check(_TWO, 12, 48))
+    yield Check(f"{name} of 3 objects: epsilon", Method.EXACT, _run_check(_THREE, 18, 30))
+    yield Check(
+        "p-rec, every sequence of answers and tests: delta",
+        Method.EXACT,
+        lambda bench: _judged_delta(_tested(), voters=24, rounds=bench.size(quick=2, full=3)),
+    )
+
+
+def _examine_free_silence() -> Finding:
+    worst = worst_run(voting=_TWO, least=4, voters=36, losing=Losing(silence_costs=False))
+    return judged_run(worst, draws_claimed(voting=_TWO, least=4, voters=36))
+
+
+def _examine_unanswered() -> Finding:
+    worst = unanswered_run(voting=_TWO, least=12, voters=24, rounds=200)
+    return judged_run(worst, draws_claimed(voting=_TWO, least=12, voters=24))
+
+
+def _examine_bare_threshold() -> Finding:
+    terms = _tested()
+    return _judged_delta(replace(terms, threshold=terms.floor), voters=24, rounds=2)
+
+
+def voter_faults() -> Iterator[Fault]:
+    """Yield mistakes that can be made with p-REC's draw, which itself is right."""
+    yield Fault("p-rec: silent voters keep their credit", lambda _: _examine_free_silence())
+    yield Fault("p-rec: unanswered rounds take no credit", lambda _: _examine_unanswered())
+    yield Fault("p-rec: a threshold without its margin", lambda _: _examine_bare_threshold())

@@ -1,0 +1,78 @@
+"""The `discreet` command: one module in `discreet.commands` for each subcommand.
+
+A subcommand's module has `configure(parser)` and `run(args) -> exit code`. Only the one that was
+asked for is imported, so that `discreet serve` does not carry what `discreet simulate` needs.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from discreet import __version__
+from discreet.errors import DiscreetError, InvalidArgument
+
+COMMANDS = (
+    ("serve", "answer requests over HTTP"),
+    ("hub", "keep a history on this device, and send only what its owner agreed to"),
+    ("keys", "make, list and revoke API keys; make token keys"),
+    ("audit", "check every privacy claim, and that planted faults are caught"),
+    ("simulate", "choose an epsilon on made-up or logged data, or send made-up traffic"),
+    ("reproduce", "run a paper's evaluation again, its numbers beside ours"),
+    ("voters", "choose the parameters of p-REC: peers for an epsilon, or epsilon for peers"),
+)
+
+EXAMPLES = """\
+examples:
+  discreet serve --demo                          the demo, on an embedded store, at port 8000
+  discreet serve --config discreet.yaml --store redis://redis:6379/0
+  discreet keys create --label shop --scope serve
+  discreet simulate --traffic                    a minute of made-up visitors for the demo
+  discreet audit --quick
+
+`discreet COMMAND --help` says more about each.
+"""
+
+USAGE_ERROR = 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = _parser(arguments)
+    args = parser.parse_args(arguments)
+    if args.command is None:
+        parser.print_help()
+        return USAGE_ERROR
+    try:
+        code: int = args.run(args)
+    except InvalidArgument as error:
+        return _complain(f"{error.argument}: {error.reason}")
+    except DiscreetError as error:
+        return _complain(str(error))
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="discreet",
+        description="Recommendations that learn from everyone and give away little about anyone.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"discreet {__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name, help_ in COMMANDS:
+        subparser = subparsers.add_parser(name, help=help_, description=help_.capitalize() + ".")
+        if name in arguments[:1]:
+            module = import_module(f"discreet.commands.{name}")
+            module.configure(subparser)
+            subparser.set_defaults(run=module.run)
+    return parser
+
+
+def _complain(message: str) -> int:
+    print(f"discreet: {message}", file=sys.stderr)
+    return USAGE_ERROR

@@ -1,0 +1,229 @@
+"""`discreet simulate --config`: one's own recommenders over a range of epsilons."""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from discreet import configuration
+from discreet.commands.progress import shown
+from discreet.commands.reproduce import make_folder
+from discreet.families.p_dap.document import AdaptivePartitionDocument
+from discreet.errors import InvalidArgument
+from discreet.research.choosing import Try, summarised, world_for
+from discreet.research.logged import read_log
+from discreet.research.papers import Figure, Line, Panel
+from discreet.research.pictures import HOW_TO_DRAW, can_draw, draw
+from discreet.research.trials import play_all
+
+EPSILONS = "0.1,0.5,1,2,4,8"
+ROUNDS = 10_000
+SEEDS = 3
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of this way to simulate."""
+    own = parser.add_argument_group("with --config")
+    own.add_argument(
+        "--data", type=Path, metavar="CSV", help="a logged stream instead of a made-up one"
+    )
+    own.add_argument(
+        "--epsilons", default=EPSILONS, metavar="LIST", help="what to try (default: %(default)s)"
+    )
+    own.add_argument(
+        "--rounds",
+        type=int,
+        metavar="N",
+        help=f"answers a run ({ROUNDS:,}; with --data, as many rows as there are)",
+    )
+    own.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help="runs (%(default)d)")
+    own.add_argument(
+        "--processes", type=int, metavar="N", help="runs at a time (default: one a core)"
+    )
+    own.add_argument(
+        "--out", type=Path, metavar="DIR", help="for pictures and JSON (default: out/simulate)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Play every epsilon on every seed, and show the curve."""
+    epsilons = _epsilons(args.epsilons)
+    for option, value in (("seeds", args.seeds), ("rounds", args.rounds)):
+        if value is not None and value < 1:
+            raise InvalidArgument(f"--{option}", "must be at least 1")
+    recommenders = _recommenders(args)
+    folder = make_folder(args.out or Path("out", "simulate"))
+    found = []
+    for name, document in recommenders.items():
+        found.append(_curve(args, name, document, epsilons))
+    report = {"recommenders": found}
+    (folder / "simulate.json").write_text(json.dumps(report, indent=1) + "\n")
+    files = [folder / "simulate.json"]
+    if can_draw():
+        files += draw([_figure(one) for one in found], folder)
+    else:
+        print(f"discreet: {HOW_TO_DRAW}", file=sys.stderr)
+    if args.json:
+        print(json.dumps(report))
+    else:
+        for one in found:
+            _print(one)
+        written = ", ".join(map(str, files))
+        Console().print(f"written: {written}", highlight=False, soft_wrap=True)
+    return 0
+
+
+def _epsilons(text: str) -> list[float]:
+    try:
+        epsilons = sorted({float(part) for part in text.split(",")})
+    except ValueError:
+        raise InvalidArgument("--epsilons", "must be numbers with commas between") from None
+    if not epsilons or not 0 < epsilons[0] <= epsilons[-1] <= 50:
+        raise InvalidArgument("--epsilons", "each must be greater than 0 and at most 50")
+    return epsilons
+
+
+def _recommenders(args: argparse.Namespace) -> Mapping[str, AdaptivePartitionDocument]:
+    described = configuration.read(args.config).recommenders
+    found = {
+        name: document
+        for name, document in described.items()
+        if isinstance(document, AdaptivePartitionDocument)
+    }
+    if not found:
+        raise InvalidArgument("--config", f"{args.config} describes no recommender by p-dap")
+    if args.recommender is None:
+        if args.data is not None and len(found) > 1:
+            names = ", ".join(sorted(found))
+            raise InvalidArgument("--recommender", f"say whose log it is: {names}")
+        return found
+    if args.recommender not in found:
+        names = ", ".join(sorted(found))
+        raise InvalidArgument(
+            "--recommender", f"{args.config} has none of that name; it has {names}"
+        )
+    return {args.recommender: found[args.recommender]}
+
+
+def _curve(
+    args: argparse.Namespace,
+    name: str,
+    document: AdaptivePartitionDocument,
+    epsilons: Sequence[float],
+) -> dict[str, Any]:
+    world_for(document, 0)  # so that a recommender without items is told at once
+    rounds = args.rounds or ROUNDS
+    if args.data is not None:
+        items = tuple(item.id for item in document.items if not item.hidden)
+        log = read_log(
+            args.data, dimensions=document.context.dimensions, items=items, most=args.rounds
+        )
+        rounds = len(log)
+    wanted: list[float | None] = [None, *epsilons]
+    tries = [
+        Try(document, epsilon, rounds, seed, args.data)
+        for epsilon in wanted
+        for seed in range(args.seeds)
+    ]
+    with shown(name) as watch:
+        done = 0
+
+        def progress(at: int) -> None:
+            nonlocal done
+            done += rounds
+            epsilon = tries[at].epsilon
+            what = "without protection" if epsilon is None else f"epsilon {epsilon:g}"
+            watch(done, rounds * len(tries), f"{what}, seed {tries[at].seed}")
+
+        watch(0, rounds * len(tries), "starting")
+        runs = play_all(tries, progress=progress, processes=args.processes)
+    by_epsilon = {
+        epsilon: runs[at * args.seeds : (at + 1) * args.seeds] for at, epsilon in enumerate(wanted)
+    }
+    return {
+        "recommender": name,
+        "stream": "synthetic" if args.data is None else "logged",
+        "evaluation": "true means" if args.data is None else "rejection",
+        "rounds": rounds,
+        "seeds": args.seeds,
+        "results": [
+            summarised(document=document, epsilon=epsilon, runs=many, unprotected=by_epsilon[None])
+            for epsilon, many in by_epsilon.items()
+        ],
+    }
+
+
+def _figure(found: Mapping[str, Any]) -> Figure:
+    rows = [row for row in found["results"] if row["epsilon"] and row["reward_mean"] is not None]
+    free = found["results"][0]["reward_mean"]
+    x = [row["epsilon"] for row in rows]
+    rewards = Line(
+        "private",
+        x,
+        [row["reward_mean"] for row in rows],
+        [(row["reward_high"] or row["reward_mean"]) - row["reward_mean"] for row in rows],
+    )
+    lines = [rewards]
+    if free is not None:
+        lines.append(Line("without protection", x, [free] * len(x)))
+    regret = Line(
+        "private",
+        x,
+        [row["regret_mean"] for row in rows],
+        None if found["stream"] == "logged" else [row["regret_std"] for row in rows],
+    )
+    against = "without protection" if found["stream"] == "logged" else "the best item"
+    panels = [
+        Panel(
+            "reward of an answer, with 95% interval", "epsilon", "mean reward", lines, log_x=True
+        ),
+        Panel(f"regret of an answer, against {against}", "epsilon", "regret", [regret], log_x=True),
+    ]
+    return Figure(
+        f"epsilon-{found['recommender']}",
+        f"{found['recommender']}: reward and regret by epsilon",
+        panels,
+    )
+
+
+def _print(found: Mapping[str, Any]) -> None:
+    title = f"{found['recommender']}: {found['rounds']:,} {found['stream']} arrivals"
+    console = Console()
+    console.print(title, style="bold", highlight=False, soft_wrap=True)
+    table = Table(box=None)
+    for heading in (
+        "epsilon",
+        "reward",
+        "95% interval",
+        "regret",
+        "of optimal",
+        "answers counted",
+        "answers a budget buys",
+    ):
+        table.add_column(heading, justify="right")
+    for row in found["results"]:
+        table.add_row(
+            "none" if row["epsilon"] is None else f"{row['epsilon']:g}",
+            _shown(row["reward_mean"]),
+            f"{_shown(row['reward_low'])} – {_shown(row['reward_high'])}",
+            _shown(row["regret_mean"]),
+            "–" if row["share_of_optimal"] is None else f"{row['share_of_optimal']:.1%}",
+            f"{row['answers_counted']:,}",
+            "–" if row["answers_within_budget"] is None else f"{row['answers_within_budget']:,}",
+        )
+    console.print(table)
+    if found["stream"] == "logged":
+        console.print(
+            "By rejection: only rows where the recommender answered what was logged count.\n"
+            "Regret is against the same recommender without protection.",
+            highlight=False,
+        )
+
+
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"

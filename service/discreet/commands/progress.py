@@ -1,0 +1,31 @@
+"""Showing on standard error how far a long computation has come."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from discreet.research.papers import Watch
+
+
+@contextmanager
+def shown(name: str) -> Iterator[Watch]:
+    """Give a bar to advance; where there is no terminal, nothing is shown."""
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("[bold]{task.fields[name]}"),
+        BarColumn(bar_width=32),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+        console=console,
+        disable=not console.is_terminal,
+    )
+    with bar:
+        task = bar.add_task("", total=None, name=name)
+
+        def watch(done: int, total: int, what: str) -> None:
+            bar.update(task, completed=done, total=total, description=what)
+
+        yield watch

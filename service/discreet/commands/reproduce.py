@@ -1,0 +1,120 @@
+"""`discreet reproduce`: the published results again, beside ours."""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from discreet.commands.progress import shown
+from discreet.errors import InvalidArgument
+from discreet.research.papers import PAPERS, Options, Reproduction, reproduction_of
+from discreet.research.pictures import HOW_TO_DRAW, can_draw, draw
+
+EXAMPLES = """\
+papers:
+{papers}
+
+examples:
+  discreet reproduce p-dap --quick             a look, within a minute
+  discreet reproduce p-dap --out out/p-dap     tables, pictures and JSON; many minutes
+  discreet reproduce p-dap --data ~/data       MovieLens-1M as well, from ~/data/ml-1m
+  discreet reproduce p-dap --quick --json      one JSON object and nothing else
+
+Means and standard deviations are over seeds 0, 1, 2, …; the same seeds give the same numbers.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EXAMPLES.format(papers=_listed())
+    parser.add_argument("name", nargs="?", metavar="NAME", help="which paper")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds and seeds")
+    parser.add_argument("--seeds", type=int, metavar="N", help="how many seeds")
+    parser.add_argument("--rounds", type=int, metavar="N", help="how many arrivals in a run")
+    parser.add_argument(
+        "--processes", type=int, metavar="N", help="runs at a time (default: one a core)"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="for pictures and JSON (default: out/NAME)"
+    )
+    parser.add_argument(
+        "--data", type=Path, metavar="PATH", help="data sets; else DISCREET_DATA, else none"
+    )
+    parser.add_argument("--json", action="store_true", help="print the rows as one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Reproduce a paper; 0 when it was done."""
+    if args.name is None:
+        print(f"discreet: NAME: say which paper. There is\n{_listed()}", file=sys.stderr)
+        return 2
+    reproduce = reproduction_of(args.name)
+    for option in ("seeds", "rounds", "processes"):
+        value = getattr(args, option)
+        if value is not None and value < 1:
+            raise InvalidArgument(f"--{option}", "must be at least 1")
+    data: Path | None = args.data
+    if data is None and (named := os.environ.get("DISCREET_DATA")):
+        data = Path(named)
+    options = Options(
+        quick=args.quick,
+        seeds=args.seeds,
+        rounds=args.rounds,
+        data=data,
+        processes=args.processes,
+    )
+    folder = make_folder(args.out or Path("out", args.name))
+    with shown(args.name) as watch:
+        found = reproduce(options, watch)
+    files = _write(found, folder)
+    if args.json:
+        print(json.dumps(found.summary()))
+    else:
+        _print(found, files)
+    return 0
+
+
+def make_folder(folder: Path) -> Path:
+    """Return the folder, which exists from now on; told before hours are spent, not after."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidArgument("--out", f"{folder} cannot be made: {error.strerror}") from None
+    return folder
+
+
+def _write(found: Reproduction, folder: Path) -> list[Path]:
+    path = folder / f"{found.name}.json"
+    path.write_text(json.dumps({**found.summary(), **found.details}, indent=1) + "\n")
+    if not can_draw():
+        print(f"discreet: {HOW_TO_DRAW}", file=sys.stderr)
+        return [path]
+    return [path, *draw(found.figures, folder)]
+
+
+def _print(found: Reproduction, files: list[Path]) -> None:
+    console = Console()
+    for table in found.tables:
+        # A rich table would break its title at its own width.
+        console.print(table.title, style="bold", highlight=False, soft_wrap=True)
+        shown_table = Table(*table.columns, box=None)
+        for column in shown_table.columns[1:]:
+            column.justify = "right"
+        for row in table.rows:
+            shown_table.add_row(*row)
+        console.print(shown_table)
+        console.print()
+    for note in found.notes:
+        console.print(note, highlight=False)
+    seeds = "1 seed" if found.seeds == 1 else f"{found.seeds} seeds"
+    written = ", ".join(map(str, files))
+    console.print(f"{seeds}; written: {written}", highlight=False, soft_wrap=True)
+
+
+def _listed() -> str:
+    return "\n".join(f"  {name:<10} {about}" for name, (_, about) in PAPERS.items())

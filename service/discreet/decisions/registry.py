@@ -1,0 +1,309 @@
+"""Which recommenders and keys exist, seen alike by every worker at once.
+
+Workers answer from memory, under a *lease*: they may trust what they hold for `lease_seconds`
+after they last asked the store for its epoch, and they ask several times in that span. Whoever
+changes something waits out one lease before saying that it is done. So once a change has been
+acknowledged, no worker anywhere answers from before it, and no request pays a round trip for that.
+
+An infinite lease is for a process that is alone with its store: simulations.
+"""
+
+import asyncio
+import logging
+import math
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.families.documents import MOST_ITEMS, ItemDocument, RecommenderDocument
+from discreet.decisions.recommender import Recommender, Stored, describe
+from discreet.decisions.tokens import GENERATION_BYTES
+from discreet.errors import (
+    DiscreetError,
+    InvalidArgument,
+    StoreUnavailable,
+    UnknownItem,
+    UnknownRecommender,
+)
+from discreet.state.stores import Store
+
+log = logging.getLogger(__name__)
+
+RECOMMENDER = "recommender/"
+KEY = "key/"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything configured, at one epoch."""
+
+    epoch: int
+    documents: Mapping[str, bytes]
+    recommenders: Mapping[str, Recommender]
+    by_generation: Mapping[bytes, Recommender]
+
+
+Compile = Callable[[str, Stored], Recommender]
+Visit = Callable[[Recommender], Awaitable[None]]
+
+
+class RecommenderRegistry:
+    """The worker's leased view of the store's registry, and the way to change it."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        lease_seconds: float,
+        compile_: Compile,
+        prepare: Visit,
+        erase: Visit,
+    ) -> None:
+        self._compile = compile_
+        self._erase = erase
+        self._store = store
+        self._lease = lease_seconds
+        self._prepare = prepare
+        self._snapshot = Snapshot(-1, {}, {}, {})
+        self._trusted_until = -1.0
+        self._refreshing: asyncio.Task[None] | None = None
+        self._poll: asyncio.Task[None] | None = None
+
+    # Reading.
+
+    def trusted(self) -> Snapshot | None:
+        """Return the snapshot if the lease still holds: the request path's way, no awaiting."""
+        return self._snapshot if time.monotonic() < self._trusted_until else None
+
+    async def current(self) -> Snapshot:
+        """Return a snapshot that is true now."""
+        if time.monotonic() >= self._trusted_until:
+            await self.refresh()
+        return self._snapshot
+
+    async def refresh(self) -> None:
+        """Ask the store; concurrent callers share one question that began after they called."""
+        previous = self._refreshing
+        if previous is not None and not previous.done():
+            with suppress(DiscreetError):
+                await asyncio.shield(previous)
+            if time.monotonic() < self._trusted_until:
+                return
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.ensure_future(self._load())
+        await asyncio.shield(self._refreshing)
+
+    async def _load(self) -> None:
+        asked = time.monotonic()
+        if self._snapshot.epoch != await self._store.epoch():
+            asked = time.monotonic()
+            found = await self._store.registry()
+            await self._adopt(found.epoch, found.documents)
+        self._trusted_until = asked + self._lease
+
+    async def _adopt(self, epoch: int, documents: Mapping[str, bytes]) -> None:
+        previous = self._snapshot
+        recommenders: dict[str, Recommender] = {}
+        for name, content in documents.items():
+            if not name.startswith(RECOMMENDER):
+                continue
+            short = name.removeprefix(RECOMMENDER)
+            if previous.documents.get(name) == content:
+                if short in previous.recommenders:
+                    recommenders[short] = previous.recommenders[short]
+                continue
+            try:
+                recommender = self._compile(short, Stored.decode(content))
+            except (DiscreetError, ValueError, LookupError):
+                # Written by a version that knows more than we do; the others must go on serving.
+                log.exception("a recommender's document cannot be read; it is not served")
+                continue
+            await self._prepare(recommender)
+            recommenders[short] = recommender
+        self._snapshot = Snapshot(
+            epoch=epoch,
+            documents=dict(documents),
+            recommenders=recommenders,
+            by_generation={one.generation: one for one in recommenders.values()},
+        )
+
+    async def find(self, name: str) -> Recommender:
+        """Return a recommender by name, or raise `UnknownRecommender`."""
+        snapshot = self.trusted() or await self.current()
+        recommender = snapshot.recommenders.get(name)
+        if recommender is None:
+            raise UnknownRecommender("no recommender of that name; GET /recommenders lists them")
+        return recommender
+
+    def by_generation(self, generation: bytes) -> Recommender | None:
+        """Return the recommender that a token belongs to, unless it has been removed."""
+        return self._snapshot.by_generation.get(generation)
+
+    def held(self) -> list[Recommender]:
+        """Return the recommenders in memory, however old."""
+        return list(self._snapshot.recommenders.values())
+
+    def address_of(self, name: str, peer: str) -> str | None:
+        """Return the URL of another instance that a recommender speaks to, if both are there."""
+        recommender = self._snapshot.recommenders.get(name)
+        return None if recommender is None else recommender.address_of(peer)
+
+    async def names(self) -> list[str]:
+        """Return every recommender's name, sorted."""
+        return sorted((await self.current()).recommenders)
+
+    async def show(self, name: str) -> dict[str, Any]:
+        """Return a recommender's document."""
+        return describe((await self.find(name)).stored)
+
+    async def items(self, name: str) -> list[dict[str, Any]]:
+        """Return a recommender's items."""
+        document = (await self.find(name)).stored.document
+        return [item.model_dump(exclude_none=True) for item in document.items]
+
+    # Changing.
+
+    async def put(self, name: str, document: RecommenderDocument) -> bool:
+        """Create or change a recommender; tell whether it is new. What was learned stays."""
+
+        def change(stored: Stored | None) -> Stored:
+            if stored is None:
+                stored = Stored(document, os.urandom(GENERATION_BYTES), {}, 0)
+            else:
+                _refuse_reshaping(stored.document, document)
+            return stored.with_document(document)
+
+        return await self._change(name, change)
+
+    async def add_items(self, name: str, items: Sequence[ItemDocument]) -> None:
+        """Add items, or replace the settings of those that are there."""
+
+        def change(stored: Stored | None) -> Stored:
+            held = _present(stored)
+            merged = {item.id: item for item in held.document.items}
+            merged.update((item.id, item) for item in items)
+            return held.with_document(_with_items(held.document, list(merged.values())))
+
+        await self._change(name, change)
+
+    async def hide_item(self, name: str, item: str, hidden: bool) -> None:
+        """Hide an item or show it again."""
+
+        def change(stored: Stored | None) -> Stored:
+            held = _present(stored)
+            _require_item(held, item)
+            items = [
+                one.model_copy(update={"hidden": hidden}) if one.id == item else one
+                for one in held.document.items
+            ]
+            return held.with_document(_with_items(held.document, items))
+
+        await self._change(name, change)
+
+    async def remove_item(self, name: str, item: str) -> None:
+        """Remove an item; its slot is retired, so what was learned about it is never reused."""
+
+        def change(stored: Stored | None) -> Stored:
+            held = _present(stored)
+            _require_item(held, item)
+            items = [one for one in held.document.items if one.id != item]
+            return held.with_document(_with_items(held.document, items))
+
+        await self._change(name, change)
+
+    async def remove(self, name: str) -> None:
+        """Remove a recommender and everything it learned. Ledgers stay."""
+        recommender = await self.find(name)
+        if not await self._store.remove_document(name=RECOMMENDER + name):
+            raise UnknownRecommender("no recommender of that name; GET /recommenders lists them")
+        await self.settle()
+        await self._erase(recommender)
+
+    async def _change(self, name: str, change: Callable[[Stored | None], Stored]) -> bool:
+        full = RECOMMENDER + name
+        while True:
+            expected = (await self._store.registry()).documents.get(full)
+            changed = change(Stored.decode(expected) if expected is not None else None)
+            content = changed.encode()
+            if content == expected:
+                break
+            # Compiling before storing: a document that cannot be compiled must not be stored.
+            self._compile(name, changed)
+            if await self._store.put_document(name=full, document=content, expected=expected):
+                await self.settle()
+                break
+        return expected is None
+
+    async def settle(self) -> None:
+        """Return once no worker can still be answering from before the last change."""
+        self._trusted_until = -1.0
+        await self.refresh()
+        if math.isfinite(self._lease):
+            await asyncio.sleep(self._lease)
+
+    # Life.
+
+    async def start(self) -> None:
+        """Load the registry and keep the lease fresh from now on."""
+        await self.refresh()
+        if math.isfinite(self._lease):
+            self._poll = asyncio.create_task(self._keep_fresh(), name="registry lease")
+
+    async def stop(self) -> None:
+        """Stop keeping the lease fresh."""
+        if self._poll is not None:
+            self._poll.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._poll
+
+    async def _keep_fresh(self) -> None:
+        while True:
+            await asyncio.sleep(self._lease * 0.4)
+            try:
+                await self._load_once()
+            except StoreUnavailable:
+                # The lease lapses, and requests find out for themselves that the store is gone.
+                continue
+            except Exception:
+                log.exception("the registry could not be loaded")
+
+    async def _load_once(self) -> None:
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.ensure_future(self._load())
+        await asyncio.shield(self._refreshing)
+
+
+def _present(stored: Stored | None) -> Stored:
+    if stored is None:
+        raise UnknownRecommender("no recommender of that name; GET /recommenders lists them")
+    return stored
+
+
+def _require_item(stored: Stored, item: str) -> None:
+    if all(item != one.id for one in stored.document.items):
+        raise UnknownItem("no such item in this recommender")
+
+
+def _with_items(document: RecommenderDocument, items: list[ItemDocument]) -> RecommenderDocument:
+    # Copies are not validated, so whatever items can be wrong about is looked at here.
+    if len(items) > MOST_ITEMS:
+        raise InvalidArgument("items", f"a recommender holds at most {MOST_ITEMS} items")
+    for item in items:
+        try:
+            document.require_usable(item)
+        except ValueError as error:
+            raise InvalidArgument("items", str(error)) from None
+    return document.model_copy(update={"items": items})
+
+
+def _refuse_reshaping(old: RecommenderDocument, new: RecommenderDocument) -> None:
+    """What was learned cannot always be carried over: losing it must be said aloud."""
+    before, after = old.fixed(), new.fixed()
+    for field in before:
+        if before[field] != after.get(field):
+            raise InvalidArgument(
+                field, "cannot change without losing what was learned; DELETE the recommender first"
+            )

@@ -1,0 +1,197 @@
+"""What a recommender by sparse mirror descent is asked for."""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from discreet.families.documents import (
+    MOST_FEATURES,
+    MOST_NONZEROS,
+    NAME_PATTERN,
+    BudgetDocument,
+    Document,
+    ItemDocument,
+    Number,
+    PeerUrl,
+    RecommenderDocument,
+    SparseFeatures,
+)
+
+MOST_NEIGHBOURS = 32
+
+Size = Annotated[int, Field(strict=True, ge=1, le=MOST_FEATURES)]
+
+
+class SparseShapeDocument(Document):
+    """Either `dimension`, or `clients` and `items`, whose features are then multiplied."""
+
+    dimension: Size | None = Field(
+        default=None, description="Features that candidates and items may name."
+    )
+    clients: Size | None = Field(default=None, description="Features that a client may have.")
+    items: Size | None = Field(default=None, description="Features that an item may have.")
+    most_nonzeros: int = Field(
+        default=100,
+        ge=1,
+        le=MOST_NONZEROS,
+        strict=True,
+        description="That one client, candidate or item may name.",
+    )
+
+    @model_validator(mode="after")
+    def _one_shape(self) -> Self:
+        crossed = self.clients is not None and self.items is not None
+        plain = self.clients is None and self.items is None
+        if (self.dimension is None) != crossed or not (crossed or plain):
+            raise ValueError("give either dimension, or both clients and items")
+        if self.size > MOST_FEATURES:
+            raise ValueError(f"there may be at most {MOST_FEATURES:,} features, products included")
+        return self
+
+    @property
+    def size(self) -> int:
+        """How many features there are in all."""
+        if self.dimension is not None:
+            return self.dimension
+        clients, items = self.clients or 0, self.items or 0
+        return clients + items + clients * items
+
+
+class MirrorLearningDocument(Document):
+    """How records become a model."""
+
+    clip: Number = Field(
+        default=1.0,
+        ge=2.0**-10,
+        le=64,
+        description="Euclidean norm to which a record's features are shortened.",
+    )
+    truncation: Number = Field(
+        default=2.0,
+        ge=0,
+        le=100,
+        description="Features that stand out from the noise by fewer deviations do not count.",
+    )
+    ridge: Number = Field(
+        default=0.001,
+        gt=0,
+        le=1,
+        description="Larger values take smaller steps: needed if most records share features.",
+    )
+
+
+class MirrorExplorationDocument(Document):
+    """Answers in random order, so that everything gets a chance. Free."""
+
+    rate: Number = Field(default=0.05, ge=0, le=1)
+
+
+class BroadcastsDocument(Document):
+    """When the sums of records are released, with noise, to everybody."""
+
+    records: int = Field(
+        default=250,
+        ge=1,
+        le=10**9,
+        strict=True,
+        description="At least so many new records before another broadcast,",
+    )
+    growth: Number = Field(
+        default=0.25,
+        ge=0,
+        le=100,
+        description="and at least this share of all records before it.",
+    )
+    seconds: Number | None = Field(
+        default=None,
+        ge=1,
+        le=10 * 86_400,
+        description="Or after so long, if there is anything new at all.",
+    )
+    length: int = Field(
+        default=16,
+        ge=1,
+        le=64,
+        strict=True,
+        description="Broadcasts whose noise is planned together.",
+    )
+
+
+class NeighbourDocument(Document):
+    """Another instance whose model is mixed into ours. The key for it is a secret, and not here."""
+
+    name: str = Field(pattern=NAME_PATTERN, strict=True)
+    url: PeerUrl
+    recommender: str | None = Field(
+        default=None, pattern=NAME_PATTERN, strict=True, description="Its name there, if another."
+    )
+
+
+class MirrorPrivacyDocument(Document):
+    """What one record may tell, and all records of one client together."""
+
+    mode: Literal["record", "none"] = Field(
+        default="record", description="none: sums are released without noise, said aloud."
+    )
+    epsilon: Number = Field(default=1.0, ge=0.001, le=50, description="For one record, for ever.")
+    delta: Number = Field(default=1e-6, gt=1e-12, le=0.1)
+    budget: BudgetDocument = Field(
+        default=BudgetDocument(epsilon=8.0, delta=1e-6),
+        description="Once it is spent, a client is answered and not learned from.",
+    )
+
+    @model_validator(mode="after")
+    def _payable(self) -> Self:
+        if self.mode == "record" and self.budget.delta == 0:
+            raise ValueError("budget.delta must be greater than 0: the noise is Gaussian")
+        return self
+
+
+class MirrorDescentDocument(RecommenderDocument):
+    """Learns one sparse linear model with its neighbours; protects every record."""
+
+    item_fields: ClassVar[frozenset[str]] = frozenset({"features"})
+
+    algorithm: Literal["mirror-descent"]
+    features: SparseShapeDocument
+    learning: MirrorLearningDocument = MirrorLearningDocument()
+    exploration: MirrorExplorationDocument = MirrorExplorationDocument()
+    broadcasts: BroadcastsDocument = BroadcastsDocument()
+    neighbours: list[NeighbourDocument] = Field(
+        default_factory=list,
+        max_length=MOST_NEIGHBOURS,
+        description="Whose models are mixed into ours; they should name us as well.",
+    )
+    mixing_seconds: Number = Field(
+        default=5.0, ge=0.1, le=86_400, description="Between two mixing rounds."
+    )
+    privacy: MirrorPrivacyDocument = MirrorPrivacyDocument()
+
+    def fixed(self) -> Mapping[str, object]:
+        """Sums of another shape cannot be carried over; nor can records be worth another noise."""
+        return {
+            **super().fixed(),
+            "features.dimension": self.features.dimension,
+            "features.clients": self.features.clients,
+            "features.items": self.features.items,
+            "learning.clip": self.learning.clip,
+            "broadcasts.length": self.broadcasts.length,
+            "privacy.mode": self.privacy.mode,
+            "privacy.epsilon": self.privacy.epsilon,
+            "privacy.delta": self.privacy.delta,
+        }
+
+    @classmethod
+    def require_usable(cls, item: ItemDocument) -> None:
+        """Items are judged by sparse features, or by none: then only callers' candidates count."""
+        super().require_usable(item)
+        if item.features is not None and not isinstance(item.features, SparseFeatures):
+            raise ValueError("items' features must have indices and values here")
+
+    @model_validator(mode="after")
+    def _distinct_neighbours(self) -> Self:
+        names = [one.name for one in self.neighbours]
+        if len(set(names)) != len(names):
+            raise ValueError("neighbours must have distinct names")
+        return self

@@ -1,0 +1,109 @@
+"""What every voter's word is worth to one client: two credits a voter, two small integers.
+
+Algorithm 2, procedure UpdateCreditAndWeight. A voter starts with 2D of D-credit and 2R+1 of
+R-credit, and counts while his R-credit and his sum of both are above 0. Kept are his R-credit and
+the sum, a byte each where they fit; a voter who has stopped counting has the sum 0 for ever.
+
+One rule is ours: a voter who is silent in a round that the client answered loses one of his
+sum. The paper has everybody vote in every round. Where that is not so, silent voters must not keep
+credit for nothing: the proof in `voters` counts on each round that can leak taking its share of
+all credit there is.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import InvalidArgument
+
+Ballots = npt.NDArray[np.uint8]
+"""One byte for each voter, by his number: 0 is silence, k a vote for the object at k - 1."""
+
+Counts = npt.NDArray[np.int64]
+
+SILENT = 0
+MOST_OBJECTS = 200
+MOST_CREDIT = 65_535
+
+_Credit = npt.NDArray[np.unsignedinteger]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """A round seen by one client: what the voters who count have voted, and their credit."""
+
+    votes: Counts
+    credit: int
+
+
+class Credits:
+    """The credits of all voters towards one client. Whoever was never heard of was silent."""
+
+    def __init__(self, *, diversity: int, radius: int) -> None:
+        full = 2 * diversity + 2 * radius + 1
+        if diversity < 0 or radius < 0:
+            raise InvalidArgument("diversity", "and radius must not be negative")
+        if full > MOST_CREDIT:
+            raise InvalidArgument("diversity", f"2D + 2R + 1 must be at most {MOST_CREDIT}")
+        kind = np.dtype(np.uint8 if full < 256 else np.uint16)
+        self._full = full
+        self._full_radius = 2 * radius + 1
+        self._answered = 0
+        self._sum: _Credit = np.zeros(0, dtype=kind)
+        self._radius: _Credit = np.zeros(0, dtype=kind)
+
+    @property
+    def answered(self) -> int:
+        """How many rounds the client has answered."""
+        return self._answered
+
+    @property
+    def held_bytes(self) -> int:
+        """How much memory this takes."""
+        return self._sum.nbytes + self._radius.nbytes
+
+    @property
+    def counting(self) -> npt.NDArray[np.bool_]:
+        """Which of the voters heard of so far still count."""
+        counting: npt.NDArray[np.bool_] = self._sum != 0
+        return counting
+
+    def standing(self, *, ballots: Ballots, objects: int) -> Standing:
+        """Count the votes of those who count, and sum their credit.
+
+        The same operations are done whatever the ballots and credits are.
+        """
+        self._reach(len(ballots))
+        heard = self._sum[: len(ballots)]
+        counted = np.bincount(ballots * (heard != 0), minlength=objects + 1)
+        if len(counted) > objects + 1:
+            raise InvalidArgument("ballots", "must name objects of the round")
+        worth = heard * (ballots != SILENT)
+        return Standing(counted[1:].astype(np.int64), int(worth.sum(dtype=np.int64)))
+
+    def hear(self, *, ballots: Ballots, chosen: int, liked: bool) -> None:
+        """Take credit from those who contradicted the client, and from the silent."""
+        self._reach(len(ballots))
+        self._answered += 1
+        heard, rest = self._sum[: len(ballots)], self._sum[len(ballots) :]
+        agreed = ballots == chosen + 1
+        if liked:
+            heard -= ~agreed & (heard != 0)
+        else:
+            radius = self._radius[: len(ballots)]
+            radius -= agreed & (radius != 0)
+            heard -= (agreed | (ballots == SILENT)) & (heard != 0)
+            heard *= radius != 0
+        rest -= rest != 0
+
+    def _reach(self, voters: int) -> None:
+        """Make room for voters who were silent so far."""
+        missing = voters - len(self._sum)
+        if missing > 0:
+            left = max(self._full - self._answered, 0)
+            kind = self._sum.dtype
+            self._sum = np.concatenate([self._sum, np.full(missing, left, dtype=kind)])
+            self._radius = np.concatenate(
+                [self._radius, np.full(missing, self._full_radius, dtype=kind)]
+            )

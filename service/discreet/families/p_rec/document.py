@@ -1,0 +1,111 @@
+"""What a recommender by voters' weights is told, beside what all of them are."""
+
+from collections.abc import Mapping
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from discreet.families.p_rec.credits import MOST_OBJECTS
+from discreet.families.p_rec.run_parameters import MOST_VOTERS
+from discreet.families.documents import BudgetDocument, Document, Number, RecommenderDocument
+
+MOST_ROUNDS = 1_000_000
+
+
+class VoterPrivacyDocument(Document):
+    """What all clients' runs together may tell about one voter."""
+
+    budget: BudgetDocument = Field(
+        default=BudgetDocument(epsilon=10.0, delta=1e-6),
+        description="The population's: every client's run is charged to it when it begins.",
+    )
+    accounting: Literal["basic", "zcdp"] = "basic"
+    run_delta: Number = Field(
+        default=1e-9,
+        gt=0,
+        le=0.01,
+        description="The probability with which one run may tell more than its epsilon.",
+    )
+    on_exhausted: Literal["degrade", "refuse"] = Field(
+        default="degrade",
+        description="degrade: new runs are answered by chance, without looking at votes; "
+        "refuse: answer 403.",
+    )
+
+    @model_validator(mode="after")
+    def _room_for_runs(self) -> Self:
+        least = self.run_delta * (2 if self.accounting == "zcdp" else 1)
+        if self.budget.delta < least:
+            raise ValueError(
+                f"budget.delta must be at least {least:g}: every run may fail with probability "
+                "run_delta, and a smaller budget pays for no run at all"
+            )
+        return self
+
+
+class VotersDocument(RecommenderDocument):
+    """Recommends what like-minded voters vote for; protects each voter against every client."""
+
+    algorithm: Literal["p-rec"]
+    objects: int = Field(
+        ge=2, le=MOST_OBJECTS, strict=True, description="How many objects every round has (m)."
+    )
+    horizon: int = Field(
+        ge=1,
+        le=MOST_ROUNDS,
+        strict=True,
+        description="How many rounds a client's run has (T). After it a new run begins.",
+    )
+    peers: int = Field(
+        ge=1,
+        le=MOST_VOTERS,
+        strict=True,
+        description="How many like-minded voters a client must have for votes to be used (P). More "
+        "make a run cost less.",
+    )
+    radius: int = Field(
+        default=0,
+        ge=0,
+        le=MOST_ROUNDS,
+        strict=True,
+        description="How often a like-minded voter may vote for what the client dislikes (R).",
+    )
+    diversity: int = Field(
+        default=0,
+        ge=0,
+        le=MOST_ROUNDS,
+        strict=True,
+        description="In how many rounds a client may like more than one object (D).",
+    )
+    voters: int = Field(
+        default=1_000_000,
+        ge=1,
+        le=100_000_000,
+        strict=True,
+        description="The most voters there will ever be (n). Votes of further ones are refused.",
+    )
+    voting_ends: Literal["first_answer", "when_closed"] = Field(
+        default="first_answer",
+        description="first_answer: a round is closed by the first answer from it; when_closed: "
+        "rounds are answered from once they have been closed.",
+    )
+    privacy: VoterPrivacyDocument = VoterPrivacyDocument()
+
+    def fixed(self) -> Mapping[str, object]:
+        """What a run was charged for must hold until it ends."""
+        return {
+            **super().fixed(),
+            "objects": self.objects,
+            "horizon": self.horizon,
+            "peers": self.peers,
+            "radius": self.radius,
+            "diversity": self.diversity,
+            "voters": self.voters,
+            "privacy.run_delta": self.privacy.run_delta,
+        }
+
+    @model_validator(mode="after")
+    def _objects_come_with_rounds(self) -> Self:
+        if self.items:
+            raise ValueError("items must be left out: every round brings its own objects")
+        return self

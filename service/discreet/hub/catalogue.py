@@ -1,0 +1,230 @@
+"""The public catalogue on this device: which items there are, and which categories they are in.
+
+It comes from the server or from a file, whole and always whole: asking the server about single
+items would tell it which ones matter here. A new version replaces the old one only after it was
+checked from end to end.
+"""
+
+import csv
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from discreet.errors import InvalidArgument
+from discreet.hub.database import fact, keep_fact
+from discreet.hub.refusals import Refused
+from discreet.hub.titles import spell
+
+MOST_ITEMS = 200_000
+MOST_CATEGORIES = 500
+LONGEST_NAME = 200
+OTHER = "Other"
+"""The category of items that name none: an item without a category could not be protected."""
+
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+
+
+@dataclass(frozen=True, slots=True)
+class PublicItem:
+    """An item that everybody may know of."""
+
+    id: str
+    title: str
+    categories: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PublicCatalogue:
+    """All items and all categories, in their source's order. Equal digests, equal catalogues."""
+
+    items: tuple[PublicItem, ...]
+    categories: tuple[str, ...]
+    digest: str
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """How many items each category has; categories without any are listed too."""
+        sizes = dict.fromkeys(self.categories, 0)
+        for item in self.items:
+            for name in item.categories:
+                sizes[name] += 1
+        return sizes
+
+    def profile(self, items: Iterable[str]) -> dict[str, int]:
+        """Return how many of the items each category has; unknown ones are passed over."""
+        counts = dict.fromkeys(self.categories, 0)
+        for item in items:
+            if item in self.by_id:
+                for name in self.by_id[item].categories:
+                    counts[name] += 1
+        return counts
+
+    @cached_property
+    def spelt(self) -> tuple[str, ...]:
+        """The titles as they are searched."""
+        return tuple(spell(item.title).text for item in self.items)
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """Where each item stands in the catalogue."""
+        return {item.id: place for place, item in enumerate(self.items)}
+
+    @cached_property
+    def asked(self) -> tuple[str, ...]:
+        """The categories that have items: what the server is asked for, in this order, always."""
+        return tuple(name for name in self.categories if self.sizes[name])
+
+    @cached_property
+    def by_id(self) -> dict[str, PublicItem]:
+        """The items by id."""
+        return {item.id: item for item in self.items}
+
+
+class _Item(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    id: Name
+    title: Annotated[str, Field(max_length=500)] | None = None
+    categories: list[Name] = Field(default_factory=list, max_length=MOST_CATEGORIES)
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    items: list[_Item] = Field(max_length=MOST_ITEMS)
+    categories: list[Name] = Field(default_factory=list, max_length=MOST_CATEGORIES)
+
+
+def parse(document: Any) -> PublicCatalogue:
+    """Check a catalogue as the server or a file gives it. Raises `Refused` in plain words."""
+    try:
+        read = _Document.model_validate(document)
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors()[0]["loc"]))
+        raise Refused(
+            f"The catalogue cannot be used: “{where}” {error.errors()[0]['msg'].lower()}."
+        ) from error
+    return compose(
+        [
+            PublicItem(
+                each.id, each.title or each.id, tuple(dict.fromkeys(each.categories or (OTHER,)))
+            )
+            for each in read.items
+        ],
+        read.categories,
+    )
+
+
+def compose(items: Iterable[PublicItem], categories: Iterable[str] = ()) -> PublicCatalogue:
+    """Put a catalogue together; categories that only items name are added behind the others."""
+    listed = tuple(items)
+    if not listed:
+        raise Refused("The catalogue has no items.")
+    if len({item.id for item in listed}) < len(listed):
+        raise Refused("The catalogue has two items with the same id.")
+    names = dict.fromkeys(categories)
+    for item in listed:
+        names.update(dict.fromkeys(item.categories))
+    if len(names) > MOST_CATEGORIES:
+        raise Refused(f"The catalogue has more than {MOST_CATEGORIES} categories.")
+    text = json.dumps([[list(names)], [[i.id, i.title, i.categories] for i in listed]])
+    return PublicCatalogue(listed, tuple(names), hashlib.sha256(text.encode()).hexdigest())
+
+
+def from_file(path: Path) -> PublicCatalogue:
+    """Read a catalogue file: JSON as the server gives it, or CSV with id, title, categories.
+
+    In CSV the categories of an item are separated by `|`.
+    """
+    try:
+        text = path.read_text("utf-8-sig")
+        if text.lstrip().startswith("{"):
+            return parse(json.loads(text))
+        rows = list(csv.DictReader(text.splitlines()))
+    except OSError as error:
+        raise InvalidArgument("--catalogue", f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, csv.Error) as error:
+        raise InvalidArgument("--catalogue", f"{path} is neither JSON nor CSV ({error})") from error
+    if not rows or not {"id", "categories"} <= set(rows[0]):
+        raise InvalidArgument("--catalogue", f"{path} needs the columns id, title and categories")
+    return parse(
+        {
+            "items": [
+                {
+                    "id": row["id"],
+                    "title": row.get("title") or None,
+                    "categories": [n.strip() for n in (row["categories"] or "").split("|") if n],
+                }
+                for row in rows
+            ]
+        }
+    )
+
+
+def keep(work: sqlite3.Connection, catalogue: PublicCatalogue, *, source: str, now: str) -> None:
+    """Replace the catalogue on this device."""
+    work.execute("DELETE FROM catalogue")
+    work.executemany(
+        "INSERT INTO catalogue VALUES (?, ?, ?, ?)",
+        (
+            (place, item.id, item.title, json.dumps(item.categories))
+            for place, item in enumerate(catalogue.items)
+        ),
+    )
+    described = {
+        "categories": catalogue.categories,
+        "digest": catalogue.digest,
+        "source": source,
+        "fetched": now,
+    }
+    keep_fact(work, "catalogue", described)
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """Where the catalogue came from, and when."""
+
+    source: str
+    fetched: str
+    digest: str
+
+
+def described(work: sqlite3.Connection) -> Described | None:
+    """Say which catalogue is here, if any."""
+    kept = fact(work, "catalogue")
+    return Described(kept["source"], kept["fetched"], kept["digest"]) if kept else None
+
+
+_latest: dict[str, PublicCatalogue] = {}
+"""The catalogue read last, by digest: parsing thousands of rows at every click would be felt."""
+
+
+def load(work: sqlite3.Connection) -> PublicCatalogue | None:
+    """Return the catalogue on this device, if there is one."""
+    kept = fact(work, "catalogue")
+    if kept is None:
+        return None
+    digest = kept["digest"]
+    found = _latest.get(digest)
+    if found is None:
+        rows = work.execute("SELECT id, title, categories FROM catalogue ORDER BY position")
+        items = tuple(
+            PublicItem(id_, title, tuple(json.loads(names))) for id_, title, names in rows
+        )
+        found = PublicCatalogue(items, tuple(kept["categories"]), digest)
+        _latest.clear()
+        _latest[digest] = found
+    return found
+
+
+def require(work: sqlite3.Connection) -> PublicCatalogue:
+    """Return the catalogue, or say that there is none yet."""
+    found = load(work)
+    if found is None:
+        raise Refused("There is no catalogue yet. Fetch it from the server first.")
+    return found

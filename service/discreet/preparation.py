@@ -1,0 +1,124 @@
+"""What is done once, before any worker serves: the file's recommenders, and a first key."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from discreet.app import store_of
+from discreet.families.documents import RecommenderDocument
+from discreet.decisions.runtime import Runtime
+from discreet.errors import InvalidArgument, StoreUnavailable
+from discreet.privacy.noise import SystemNoise
+from discreet.settings import Settings
+
+SCOPES = frozenset({"serve", "admin", "metrics"})
+"""What a key that is made for a beginner may do: everything on this machine."""
+DEMO_LABEL = "demo"
+FIRST_LABEL = "first"
+_RETRY_SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What to tell whoever started the server. `key` is there only if it was made just now."""
+
+    key: str | None = None
+    key_file: Path | None = None
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Runtime]:
+    """Open a runtime for a moment, waiting for the store as long as the settings allow."""
+    deadline = time.monotonic() + settings.wait_store_seconds
+    while True:
+        store = store_of(settings)
+        try:
+            runtime = await Runtime.open(
+                store=store,
+                noise=SystemNoise(),
+                token_keys=settings.token_keys,
+                api_keys=settings.api_keys,
+            )
+        except StoreUnavailable as error:
+            await store.close()
+            if time.monotonic() >= deadline:
+                raise StoreUnavailable(
+                    f"cannot reach the store: {error}; --wait-store SECONDS waits for it"
+                ) from None
+            await asyncio.sleep(_RETRY_SECONDS)
+        else:
+            break
+    try:
+        yield runtime
+    finally:
+        await runtime.close()
+
+
+async def prepare(
+    settings: Settings, recommenders: Mapping[str, RecommenderDocument], *, demo: bool
+) -> Prepared:
+    """Put the file's recommenders (what they learned stays), and see that there is a key."""
+    async with opened(settings) as runtime:
+        for name, document in recommenders.items():
+            try:
+                await runtime.registry.put(name, document)
+            except InvalidArgument as error:
+                raise InvalidArgument(
+                    f"recommenders.{name}.{error.argument}", error.reason
+                ) from None
+        if demo:
+            return await _demo_key(runtime, settings)
+        if settings.api_key is not None or await runtime.keys.list():
+            return Prepared()
+        _require_loopback(settings)
+        return Prepared(key=await runtime.keys.create(label=FIRST_LABEL, scopes=SCOPES))
+
+
+def _require_loopback(settings: Settings) -> None:
+    if not settings.loopback:
+        raise InvalidArgument(
+            "--host",
+            f"{settings.host} can be reached from elsewhere, and there is no key yet: set "
+            "DISCREET_API_KEY, or make one with `discreet keys create`",
+        )
+
+
+async def _demo_key(runtime: Runtime, settings: Settings) -> Prepared:
+    """Leave the demo's key in a file that only its owner can read, for the README's commands."""
+    file = settings.data_dir / "demo-key"
+    if settings.api_key is not None:
+        _write_secret(file, settings.api_key)
+        return Prepared(key_file=file)
+    _require_loopback(settings)
+    held = _read_secret(file)
+    if held is not None and await runtime.keys.scopes_of(held) is not None:
+        return Prepared(key_file=file)
+    for record in await runtime.keys.list():
+        if record.label == DEMO_LABEL:
+            # Its secret is lost with the file: nobody can use it, so nobody shall.
+            await runtime.keys.revoke(record.id)
+    key = await runtime.keys.create(label=DEMO_LABEL, scopes=SCOPES)
+    _write_secret(file, key)
+    return Prepared(key=key, key_file=file)
+
+
+def _read_secret(file: Path) -> str | None:
+    try:
+        return file.read_text(encoding="utf-8").strip() or None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _write_secret(file: Path, secret: str) -> None:
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.unlink(missing_ok=True)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise InvalidArgument("--data", f"{file} cannot be written: {error.strerror}") from None
+    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+        out.write(secret + "\n")

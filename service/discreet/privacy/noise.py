@@ -1,0 +1,144 @@
+"""Where randomness that protects people comes from.
+
+Production has exactly one source, `SystemNoise`, without a seed, a state or a buffer of ours, so
+two workers forked from one parent can never share a stream. The seedable source for experiments
+is another type in another layer (`discreet.research.noise`), and `require_production` keeps it
+out of the server.
+
+What "the operating system's randomness" means, call by call:
+
+- `bits` reads `os.urandom` anew every time: the kernel's generator, nothing in between.
+- `discrete_laplace` and `discrete_gaussian` are OpenDP's samplers (Canonne, Kamath and Steinke,
+  2020). They are exact: comparisons of uniform bits with rationals, no floating-point logarithm
+  whose low bits would tell what the noise was added to. OpenDP draws its bits from OpenSSL's
+  generator, which the kernel seeds and which compares process ids at every request, so that a
+  forked child seeds itself afresh. `tests/privacy/test_noise.py` really forks. The samplers are
+  given zeros and the caller adds their answer, so how long they take tells about the noise alone.
+"""
+
+import math
+import os
+from collections.abc import Callable
+from functools import lru_cache
+from typing import ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from opendp.domains import atom_domain, vector_domain
+from opendp.measurements import make_gaussian, make_laplace
+from opendp.metrics import l1_distance, l2_distance
+from opendp.mod import enable_features
+
+from discreet.errors import InvalidArgument, SeededNoiseRefused, StateOverflow
+
+Integers = npt.NDArray[np.int64]
+
+MAX_SCALE = 2.0**52
+"""The widest noise, in steps.
+
+OpenDP answers in 64-bit integers and replaces a draw outside them by the nearest end. Adding such
+an end to a value would show the value, so it must not happen: at this scale a draw beyond 2**62
+has probability below 2 exp(-2**10) < 10**-444 for either shape, whatever the data, and
+`SystemNoise` raises instead of returning it.
+"""
+
+_MOST = 2**62
+
+
+class NoiseSource(Protocol):
+    """Uniform bits, and integer noise of two shapes. Scales are in integer steps."""
+
+    production: ClassVar[bool]
+
+    def bits(self, count: int) -> int:
+        """Return a uniform integer in [0, 2**count)."""
+        ...
+
+    def discrete_laplace(self, *, scale: float, size: int) -> Integers:
+        """Return `size` draws with P(z) proportional to exp(-|z| / scale)."""
+        ...
+
+    def discrete_gaussian(self, *, scale: float, size: int) -> Integers:
+        """Return `size` draws with P(z) proportional to exp(-z**2 / (2 scale**2))."""
+        ...
+
+
+def check_bits(count: int) -> None:
+    """Refuse a number of bits that is not one."""
+    if count < 0:
+        raise InvalidArgument("count", "must be at least 0")
+
+
+def check_draw(scale: float, size: int) -> None:
+    """Refuse a scale or a size that no source can serve."""
+    if not (math.isfinite(scale) and scale > 0):
+        raise InvalidArgument("scale", "must be finite and greater than 0")
+    if scale > MAX_SCALE:
+        raise InvalidArgument("scale", "must be at most 2**52 steps: use a coarser granularity")
+    if size < 0:
+        raise InvalidArgument("size", "must be at least 0")
+
+
+class SystemNoise:
+    """The operating system's randomness, asked anew for every draw."""
+
+    production: ClassVar[bool] = True
+
+    def bits(self, count: int) -> int:
+        """Return a uniform integer in [0, 2**count), straight from the kernel."""
+        if count < 0:
+            check_bits(count)
+        whole = (count + 7) // 8
+        return int.from_bytes(os.urandom(whole), "little") >> (8 * whole - count)
+
+    def discrete_laplace(self, *, scale: float, size: int) -> Integers:
+        """Return `size` exact draws with P(z) proportional to exp(-|z| / scale)."""
+        check_draw(scale, size)
+        return _within_range(_laplace(float(scale))([0] * size))
+
+    def discrete_gaussian(self, *, scale: float, size: int) -> Integers:
+        """Return `size` exact draws with P(z) proportional to exp(-z**2 / (2 scale**2))."""
+        check_draw(scale, size)
+        return _within_range(_gaussian(float(scale))([0] * size))
+
+
+def require_production(noise: NoiseSource) -> NoiseSource:
+    """Return `noise` if it is the operating system's; refuse anything reproducible.
+
+    The rule is the exact type. A subclass may have overridden anything, and whatever its
+    `production` says is its own word.
+    """
+    if type(noise) is not SystemNoise:
+        raise SeededNoiseRefused()
+    return noise
+
+
+Sampler = Callable[[list[int]], list[int]]
+
+# Building a sampler crosses into Rust several times (0.13 ms); drawing from it crosses once. A
+# sampler holds its scale and nothing else, so keeping it keeps no randomness. Scales are
+# configuration, never data, so the number of distinct ones is small.
+
+
+@lru_cache(maxsize=256)
+def _laplace(scale: float) -> Sampler:
+    enable_features("contrib")
+    sampler: Sampler = make_laplace(
+        vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale=scale
+    )
+    return sampler
+
+
+@lru_cache(maxsize=256)
+def _gaussian(scale: float) -> Sampler:
+    enable_features("contrib")
+    sampler: Sampler = make_gaussian(
+        vector_domain(atom_domain(T="i64")), l2_distance(T="f64"), scale=scale
+    )
+    return sampler
+
+
+def _within_range(draws: list[int]) -> Integers:
+    if draws and not (min(draws) > -_MOST and max(draws) < _MOST):
+        raise StateOverflow("a draw left the range in which adding it is exact")
+    return np.array(draws, dtype=np.int64)

@@ -1,0 +1,207 @@
+"""The p-REC rule: votes, truncated and shifted, exponentiated, and mixed with a little chance.
+
+Gilbert, Liu and Yu, "On Differentially Private Online Collaborative Recommendation Systems"
+(2015), algorithm 1, procedure RecommendByWeight.
+
+| paper   | here            | range                                   |
+|---------|-----------------|-----------------------------------------|
+| m       | `objects`       | at least 1                              |
+| lambda  | `sharpness`     | at least 2 m ln 2, at most 4096         |
+| gamma   | `uniform_share` | (0, 1/2]                                |
+| rho     | 1 / (2 m)       |                                         |
+| x_j     | share of the votes that object j has |                    |
+| W       | number of votes, each of weight 1 | `survivors` and more  |
+
+With phi(x) = exp(lambda x) - exp(lambda rho) above rho and 0 below, and F = sum of phi(x_j),
+
+    P(j) = gamma / m + (1 - gamma) * phi(x_j) / F.
+
+Guarantee. Protects one voter against whoever sees the object drawn. Neighbouring inputs: one vote
+is there or not, and both inputs hold at least `survivors` votes (the caller must see to that, by a
+test that it pays for; fewer votes are refused here). Then |ln P(j) / P'(j)| <= `event.epsilon`:
+
+    epsilon = K * lambda * ln(1 + 1 / survivors),
+    K = 1 + ln(1 + 1 / (e g)) / lambda + (c - 1) + 1 / (m (tau - 1)),
+    tau = exp(lambda / (2 m)),  g = gamma / (m (1 - gamma)),  c = max(1, 1 / (g m (tau - 1))).
+
+For 2 to 10 objects and tau of 10 or more, K lies between 1.05 and 1.28 if gamma >= 1 / tau, and is
+at most 1.82 with the paper's own gamma at m = 2, where that is less than 1 / tau. The paper's lemma
+12 has 3 / W where we have K ln(1 + 1 / (W - 1)), needs W >= 6 m, and is loose because it
+bounds F by phi(1/m), where convexity gives m times that.
+
+Proof. Let the weight of the vote for object k grow from 0 to 1, w being the number of votes so
+far. Then dx_k = (1 - x_k) dw/w and dx_j = -x_j dw/w for the others; every ln P(j) is continuous
+and piecewise smooth in w, so it is enough to show |d ln P(j)| <= K lambda dw/w and integrate
+dw/w from W - 1 to W. Write M = exp(lambda rho). Where phi > 0, dphi = lambda (phi + M) dx. As phi
+is convex and the x_j sum to 1, F >= m phi(1/m) = m M (tau - 1). Put, for an object j with
+phi_j > 0 (else P(j) stays gamma / m and loses nothing),
+
+    A_j = (phi_j + M) / (phi_j + g F) <= max(1, M / (g F)) <= c,
+    B_j = phi_j / (phi_j + g F) <= min(1, A_j),
+    v = M / F <= 1 / (m (tau - 1)),   s_j = phi_j / F,
+
+and note for objects i, j with y = x_i - x_j >= 0 that phi_i / phi_j >= exp(lambda y), so that
+B_j y <= y / (1 + g exp(lambda y)) <= Y = ln(1 + 1 / (e g)) / lambda (the maximum is Lambert's
+W(1 / (e g)) / lambda, and W(z) <= ln(1 + z)). Because 1/(gF + phi_j) * F = B_j / s_j,
+
+    d ln P(j) = (dphi_j - s_j dF) / (phi_j + g F).
+
+(i) j = k. It is lambda dw/w times at least 0 and at most A_k (1 - x_k) + B_k (x_max + v), x_max
+    being the largest other share. If x_max <= x_k that is at most c + v; otherwise, with
+    y = x_max - x_k, at most c (1 - x_k) + x_k + B_k y + v <= c + Y + v = K.
+(ii) j != k, upwards: at most B_j (x_max + v) - A_j x_j <= B_j (x_max - x_j) + v <= Y + v.
+(iii) j != k, downwards: at most A_j x_j + B_j (s_k + v) (1 - x_k), the second term only if
+    phi_k > 0. If x_j <= x_k, it is at most c x_j + (1 - x_j) + v. Otherwise, with y = x_j - x_k,
+    (1 - x_k) s_k = (1 - x_j) s_k + y s_k <= (1 - x_j) + y / (1 + exp(lambda y)), and the last
+    fraction is at most Y because g <= 1. In both cases at most c + Y + v = K.
+
+Arithmetic. Exponentials are fixed-point integers with relative error below 2**-115; so phi, whose
+argument exceeds rho by at least 1 / (2 m W) when it is not 0, has relative error below 2**-70,
+probabilities below 2**-68, and their log-ratio below 2**-66, to which the draw adds its bias. The
+event's epsilon has 2**-40 on top for that. gamma is rounded up to a multiple of 2**-64; K falls
+as gamma grows. Each draw performs the same operations whatever the votes.
+"""
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import InvalidArgument
+from discreet.privacy.arms import Floats
+from discreet.privacy.draw import SPARE, draw_counted
+from discreet.privacy.events import Released, TruncatedChoice
+from discreet.privacy.noise import NoiseSource
+from discreet.privacy.tables import exp_below
+
+Votes = npt.NDArray[np.integer]
+Weights = npt.NDArray[np.object_]
+
+MOST_SHARPNESS = 4096.0
+MOST_VOTES = 2**40
+
+_SHARE_BITS = 64
+_PLACES = 160
+_DIGITS = 16
+"""A share of the votes is cut to 16 digits of base 256, and its exponential is the product of one
+table entry for each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TruncatedExponential:
+    """The rule with its parameters. See this module's first lines for the guarantee."""
+
+    objects: int
+    sharpness: float
+    uniform_share: float
+    survivors: int
+    event: TruncatedChoice = field(init=False, repr=False, compare=False)
+    _share: int = field(init=False, repr=False, compare=False)
+    _powers: tuple[tuple[int, ...], ...] = field(init=False, repr=False, compare=False)
+    _threshold: int = field(init=False, repr=False, compare=False)
+    _bits: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        event = TruncatedChoice(self.objects, self.sharpness, self.uniform_share, self.survivors)
+        if self.sharpness > MOST_SHARPNESS:
+            raise InvalidArgument("sharpness", f"must be at most {MOST_SHARPNESS:g}")
+        if self.survivors > MOST_VOTES:
+            raise InvalidArgument("survivors", f"must be at most {MOST_VOTES}")
+        powers = _powers(self.sharpness)
+        set_field = object.__setattr__
+        set_field(self, "event", event)
+        set_field(self, "_share", math.ceil(Fraction(self.uniform_share) * 2**_SHARE_BITS))
+        set_field(self, "_powers", powers)
+        set_field(self, "_threshold", _exponential(powers, 1, 2 * self.objects))
+        # The weights sum to 2**64 * objects * F, and F is at most objects * exp(sharpness).
+        bits = _SHARE_BITS + 2 * self.objects.bit_length() + powers[0][1].bit_length()
+        set_field(self, "_bits", bits + SPARE)
+
+    @classmethod
+    def published(
+        cls, *, objects: int, rounds: int, mistakes: int, survivors: int
+    ) -> "TruncatedExponential":
+        """Take lambda and gamma from the number of rounds T and the peers' mistakes R."""
+        if not 0 <= mistakes < rounds:
+            raise InvalidArgument("mistakes", "must not be negative and be fewer than the rounds")
+        ratio = rounds / (mistakes + 1)
+        if ratio < 2 or 3 * ratio - 1 < 2 * objects:
+            raise InvalidArgument("rounds", "must be more, for so many objects and mistakes")
+        return cls(
+            objects=objects,
+            sharpness=2 * objects * math.log(ratio),
+            uniform_share=objects / (3 * ratio - 1),
+            survivors=survivors,
+        )
+
+    def weights(self, votes: Votes) -> Weights:
+        """Return the integers to which the objects' probabilities are proportional.
+
+        They are gamma F + m (1 - gamma) phi_j, times 2**64, in the fixed point of `_powers`.
+        """
+        counts, total = self._counts(votes)
+        excess = []
+        for count in counts:
+            phi = _exponential(self._powers, count, total) - self._threshold
+            # Truncation is decided in whole votes; phi is computed in either case.
+            excess.append(phi if 2 * self.objects * count > total else 0)
+        floor = self._share * sum(excess)
+        slope = self.objects * (2**_SHARE_BITS - self._share)
+        return np.array([floor + slope * phi for phi in excess], dtype=object)
+
+    def probabilities(self, votes: Votes) -> Floats:
+        """Return the objects' probabilities, rounded to double precision."""
+        weights = self.weights(votes)
+        total = sum(weights)
+        return np.array([weight / total for weight in weights], dtype=np.float64)
+
+    def choose(self, *, votes: Votes, noise: NoiseSource) -> Released[int]:
+        """Return the position of one object."""
+        weights = list(self.weights(votes))
+        return Released(draw_counted(weights, noise, bits=self._bits), self.event)
+
+    def _counts(self, votes: Votes) -> tuple[list[int], int]:
+        array = np.asarray(votes)
+        if array.shape != (self.objects,):
+            raise InvalidArgument("votes", "must have one count for each object")
+        if array.dtype.kind not in "iu":
+            raise InvalidArgument("votes", "must be integers")
+        counts = [int(count) for count in array]
+        total = sum(counts)
+        if min(counts) < 0 or total > MOST_VOTES:
+            raise InvalidArgument("votes", f"must not be negative nor sum above {MOST_VOTES}")
+        if total < self.survivors:
+            raise InvalidArgument("votes", "must be at least as many as the promised survivors")
+        return counts, total
+
+
+@lru_cache(maxsize=64)
+def _powers(sharpness: float) -> tuple[tuple[int, ...], ...]:
+    """Return, for each place of a share in base 256, exp(sharpness * digit / 256**place).
+
+    Place 0 holds the digits 0 and 1: a share of exactly 1. Each entry is the one before times the
+    first, so the relative error at digit d is below 2 d * 2**-160, and a product of 17 entries has
+    less than 17 * 2**-150; cutting the share costs sharpness * 2**-128 <= 2**-116 more.
+    """
+    one = 1 << _PLACES
+    table = []
+    for place in range(_DIGITS + 1):
+        step = exp_below(Fraction(sharpness) / 256**place, _PLACES)
+        row = [one]
+        for _ in range(255 if place else 1):
+            row.append(row[-1] * step >> _PLACES)
+        table.append(tuple(row))
+    return tuple(table)
+
+
+def _exponential(powers: tuple[tuple[int, ...], ...], count: int, total: int) -> int:
+    """Return exp(sharpness * count / total) in fixed point."""
+    share = (count << (8 * _DIGITS)) // total
+    value = powers[0][share >> (8 * _DIGITS)]
+    for place in range(1, _DIGITS + 1):
+        digit = (share >> (8 * (_DIGITS - place))) & 255
+        value = value * powers[place][digit] >> _PLACES
+    return value

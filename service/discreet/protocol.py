@@ -1,0 +1,122 @@
+"""HTTP/1.1 for the request path, on uvicorn's protocol.
+
+An ASGI call costs more than parsing the request: a scope, an event, two messages out and one in.
+A direct route with a body of declared and acceptable length needs none of it. Its body is
+collected here, the gateway answers it, and the answer is written at once. Everything else (other
+routes, chunked or large bodies, HTTP/1.0, `Expect`, a request behind another one) goes uvicorn's
+way, and so do keep-alive, pipelining and graceful stops.
+"""
+
+from typing import cast
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from discreet.api.gateway import Gateway
+from discreet.api.routing import DirectRoute, Live
+
+CLOSE = b"connection: close\r\n\r\n"
+
+
+class _Unheard:
+    """Stands where uvicorn keeps an event: nobody waits for one here."""
+
+    def set(self) -> None:
+        """Nothing."""
+
+
+_UNHEARD = _Unheard()
+
+
+class Exchange:
+    """One direct request, with what uvicorn looks at in its own requests."""
+
+    __slots__ = (
+        "body",
+        "disconnected",
+        "headers",
+        "keep_alive",
+        "message_event",
+        "response_complete",
+        "route",
+    )
+
+    def __init__(self, route: DirectRoute, headers: list[tuple[bytes, bytes]]) -> None:
+        self.route = route
+        self.headers = headers
+        self.body = bytearray()
+        self.keep_alive = True
+        self.disconnected = False
+        self.response_complete = False
+        self.message_event = _UNHEARD
+
+
+class DirectProtocol(HttpToolsProtocol):
+    """uvicorn's protocol, with a short way for direct routes."""
+
+    _arriving: Exchange | None = None
+    """The direct request whose body is being collected."""
+
+    def on_headers_complete(self) -> None:
+        route = self._direct_route()
+        if route is None:
+            super().on_headers_complete()
+        else:
+            self._arriving = Exchange(route, self.headers)
+            self.cycle = self._arriving  # type: ignore[assignment]
+
+    def _direct_route(self) -> DirectRoute | None:
+        if self.cycle is not None and not self.cycle.response_complete:
+            return None  # uvicorn queues what is pipelined
+        parser, app = self.parser, cast(Gateway, self.app)
+        route = app.direct_route(parser.get_method().decode(), self.url.decode("latin-1"))
+        if route is None or self.expect_100_continue:
+            return None
+        if parser.get_http_version() != "1.1" or not parser.should_keep_alive():
+            return None
+        for name, value in self.headers:
+            if name == b"content-length":
+                acceptable = int(value) <= self.app_state["most_body_bytes"]
+                return route if acceptable else None
+        return None
+
+    def on_body(self, body: bytes) -> None:
+        if self._arriving is None:
+            super().on_body(body)
+        else:
+            self._arriving.body += body
+
+    def on_message_complete(self) -> None:
+        exchange, self._arriving = self._arriving, None
+        if exchange is None:
+            super().on_message_complete()
+            return
+        task = self.loop.create_task(self._exchange(exchange))
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
+
+    async def _exchange(self, exchange: Exchange) -> None:
+        try:
+            status, headers, content = await cast(Gateway, self.app).answer(
+                exchange.route,
+                cast(Live, self.app_state),
+                exchange.headers,
+                bytes(exchange.body),
+            )
+            if self.flow.write_paused and not exchange.disconnected:
+                await self.flow.drain()
+            if self.transport.is_closing():
+                return
+            parts = [STATUS_LINE[status]]
+            for name, value in (*self.server_state.default_headers, *headers):
+                parts += (name, b": ", value, b"\r\n")
+            parts += (b"\r\n" if exchange.keep_alive else CLOSE, content)
+            self.transport.write(b"".join(parts))
+        except BaseException:
+            # Only a stop that ran out of patience gets here: the answer is lost, as is the caller.
+            exchange.keep_alive = False
+            raise
+        finally:
+            exchange.response_complete = True
+            if not exchange.keep_alive:
+                self.transport.close()
+            self.on_response_complete()

@@ -1,0 +1,228 @@
+"""Several workers behind one socket: gunicorn's master, with uvicorn's server in each worker.
+
+gunicorn's own ASGI worker parses requests in Python and costs twice the CPU of uvicorn with
+httptools for each of them, so the worker here is uvicorn's server without uvicorn's own idea of
+signals: the master decides when to stop, and requests in flight are finished first.
+"""
+
+import asyncio
+import errno
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
+from gunicorn.glogging import Logger
+from gunicorn.workers.base import Worker as GunicornWorker
+from prometheus_client.multiprocess import mark_process_dead
+
+from discreet.app import create_app
+from discreet.errors import InvalidArgument
+from discreet.protocol import DirectProtocol
+from discreet.settings import Settings
+
+log = logging.getLogger(__name__)
+
+BACKLOG = 2_048
+HUNG_SECONDS = 60
+"""A worker whose event loop has not turned for so long is replaced."""
+
+
+def listen(settings: Settings) -> socket.socket:
+    """Return a socket bound to the address, or say why it cannot be."""
+    where = f"{settings.host}:{settings.port}"
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            settings.host.strip("[]"), settings.port, type=socket.SOCK_STREAM
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except socket.gaierror:
+        raise InvalidArgument("--host", f"{settings.host} is not an address here") from None
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise InvalidArgument("--port", f"{where} is in use; choose another") from None
+        raise InvalidArgument("--host", f"cannot listen on {where}: {error.strerror}") from None
+    return listener
+
+
+_GARBAGE_THRESHOLDS = (50_000, 20, 50)
+"""Requests leave next to no cycles behind, so looking for them seldom costs little memory; at
+Python's own pace it takes a fifth of a worker's time."""
+
+
+class _Server(uvicorn.Server):
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and leave what was loaded until now out of all later searches for garbage."""
+        await super().startup(sockets)
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*_GARBAGE_THRESHOLDS)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the worker."""
+        yield
+
+
+class Worker(GunicornWorker):  # type: ignore[misc]
+    """One process, one event loop, one application."""
+
+    def init_signals(self) -> None:
+        for each in self.SIGNALS:
+            signal.signal(each, signal.SIG_DFL)
+        # A terminal sends Ctrl-C to everybody in the foreground; only the master acts on it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def run(self) -> None:
+        with asyncio.Runner(loop_factory=_event_loop()) as runner:
+            started = runner.run(self._serve())
+        if not started:
+            # Not gunicorn's "boot error", which would halt the whole service: the store may only
+            # be away for a moment, and the next worker will find it.
+            time.sleep(0.5)
+            sys.exit(1)
+
+    async def _serve(self) -> bool:
+        server = _Server(
+            uvicorn.Config(
+                self.wsgi,
+                interface="asgi3",
+                http=DirectProtocol,
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                backlog=BACKLOG,
+                timeout_keep_alive=self.cfg.keepalive,
+                timeout_graceful_shutdown=self.cfg.graceful_timeout,
+                timeout_notify=1,
+                callback_notify=self._tick,
+            )
+        )
+        self._server = server
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self._stop)
+        loop.add_signal_handler(signal.SIGQUIT, self._stop_now)
+        try:
+            await server.serve(sockets=[one.sock for one in self.sockets])
+        except SystemExit:
+            # uvicorn's way of saying that the lifespan did not start.
+            return False
+        return bool(server.started)
+
+    async def _tick(self) -> None:
+        self.notify()
+        if os.getppid() != self.ppid:
+            log.warning("the master is gone; this worker stops")
+            self._stop()
+
+    def _stop(self) -> None:
+        self._server.should_exit = True
+
+    def _stop_now(self) -> None:
+        self._server.should_exit = True
+        self._server.force_exit = True
+
+
+def _event_loop() -> Callable[[], asyncio.AbstractEventLoop]:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop
+
+
+class ServerLogger(Logger):  # type: ignore[misc]
+    """gunicorn's logger, writing through ours. Requests are logged by the application."""
+
+    def setup(self, cfg: Any) -> None:
+        self.cfg = cfg
+        self.loglevel = self.error_log.level
+        self._access_log_enabled = False
+        self.error_log.propagate = True
+
+    def reopen_files(self) -> None:
+        """There are no files."""
+
+
+class _Master(Arbiter):  # type: ignore[misc]
+    def handle_int(self) -> None:
+        """Stop as for SIGTERM: requests in flight are finished. A second Ctrl-C is impatient."""
+        self.handle_term()
+
+    def handle_usr2(self) -> None:
+        """Nothing: a second master would start a second embedded store on the same data."""
+
+    def spawn_worker(self) -> int:
+        """Fork a worker. The child ends here: unwinding would run what only the master may do."""
+        try:
+            pid: int = super().spawn_worker()
+        except SystemExit as ending:
+            if os.getpid() == self.pid:
+                raise
+            code = ending.code if isinstance(ending.code, int) else 0
+            sys.stderr.flush()
+            os._exit(code)
+        return pid
+
+    def manage_workers(self) -> None:
+        self.app.look_after()
+        super().manage_workers()
+
+
+class Serving(BaseApplication):  # type: ignore[misc]
+    """The application as gunicorn knows it. `look_after` is called about once a second."""
+
+    def __init__(
+        self, settings: Settings, listener: socket.socket, look_after: Callable[[], None]
+    ) -> None:
+        self._settings = settings
+        # gunicorn takes the descriptor over, and closes it when it stops.
+        self._descriptor = listener.detach()
+        self.look_after = look_after
+        super().__init__()
+
+    def load_config(self) -> None:
+        for name, value in {
+            "bind": f"fd://{self._descriptor}",
+            "workers": self._settings.workers,
+            "worker_class": Worker,
+            "logger_class": ServerLogger,
+            "keepalive": self._settings.keep_alive_seconds,
+            "graceful_timeout": self._settings.stop_seconds,
+            "timeout": HUNG_SECONDS,
+            "control_socket_disable": True,
+            "proc_name": "discreet",
+            "child_exit": _forget,
+        }.items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Any:
+        return create_app(self._settings)
+
+    def run(self) -> None:
+        """Serve until told to stop; returns when every worker has finished."""
+        try:
+            _Master(self).run()
+        except SystemExit as ending:
+            if ending.code:
+                raise
+
+
+def _forget(server: Any, worker: Any) -> None:
+    """Drop a dead worker's gauges; what it counted stays counted."""
+    mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]

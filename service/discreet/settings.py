@@ -1,0 +1,172 @@
+"""Settings: the file's `server:` part, then the environment, then the command line; then frozen.
+
+Every field can be given in any of the three: `port` is `server: {port: …}`, `DISCREET_PORT` and
+`--port`. Secrets can also be read from files (`DISCREET_API_KEY_FILE`), which is how orchestrators
+hand them over; they never come from the command line, where every user of the machine sees them.
+"""
+
+import base64
+import binascii
+import ipaddress
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from discreet.families.documents import NAME_PATTERN
+from discreet.decisions.tokens import KEY_BYTES
+from discreet.errors import InvalidArgument
+from discreet.validation import explained, problems_with
+
+PREFIX = "DISCREET_"
+FROM_FILES = ("api_key", "token_keys", "peer_keys", "store")
+KEY_SCOPES = frozenset({"serve", "admin"})
+"""What the key in the environment may do."""
+
+
+def default_workers() -> int:
+    """Two at least, so that one restart is not an outage; four at most, unless asked for more."""
+    return max(2, min(4, os.cpu_count() or 1))
+
+
+def _keys(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    keys = []
+    for text in filter(None, (part.strip() for part in value.split(","))):
+        try:
+            key = base64.b64decode(text.replace("-", "+").replace("_", "/"), validate=True)
+        except binascii.Error:
+            raise ValueError("must be base64; `discreet keys token` prints a new key") from None
+        if len(key) != KEY_BYTES:
+            raise ValueError(f"each must be {KEY_BYTES} bytes; `discreet keys token` prints one")
+        keys.append(key)
+    return tuple(keys)
+
+
+def _api_key(value: Any) -> Any:
+    if isinstance(value, str):
+        value = value.strip()
+        if not (value.isascii() and value.isprintable() and " " not in value):
+            raise ValueError("must be printable ASCII without spaces, to fit a header")
+        if not value:
+            return None
+    return value
+
+
+def _peer_keys(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    keys: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in re.split(r"[,\n]", value))):
+        name, separator, key = part.partition("=")
+        name, key = name.strip(), key.strip()
+        if not separator or not re.fullmatch(NAME_PATTERN, name):
+            raise ValueError("must be NAME=KEY, separated by commas, with vendors' names")
+        if not (key and len(key) <= 500 and key.isascii() and key.isprintable() and " " not in key):
+            raise ValueError("each key must be printable ASCII without spaces, to fit a header")
+        if name in keys:
+            raise ValueError("each vendor may have one key")
+        keys[name] = key
+    return keys
+
+
+class Settings(BaseModel):
+    """What one server is told; learners' parameters are in the recommenders' documents."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    host: str = Field(default="127.0.0.1", min_length=1, description="the address to listen on")
+    port: int = Field(default=8000, ge=0, le=65_535, description="the port to listen on")
+    workers: int = Field(default_factory=default_workers, ge=1, le=256)
+    store: str | None = Field(
+        default=None, repr=False, description="the store's URL; without one, an embedded Valkey"
+    )
+    data_dir: Path = Field(default=Path(".discreet"), description="where the embedded store lives")
+    namespace: str = Field(
+        default="discreet",
+        pattern=r"^[A-Za-z0-9_.-]{1,64}$",
+        description="prefix of every key, so that several services can share a store",
+    )
+    api_key: Annotated[str | None, BeforeValidator(_api_key)] = Field(default=None, repr=False)
+    token_keys: Annotated[tuple[bytes, ...], BeforeValidator(_keys)] = Field(
+        default=(), repr=False, description="base64, separated by commas: the first seals, all open"
+    )
+    peer_keys: Annotated[dict[str, str], BeforeValidator(_peer_keys)] = Field(
+        default_factory=dict,
+        repr=False,
+        description="NAME=KEY, separated by commas: the keys that vendors issued to us",
+    )
+    vendor_timeout_seconds: float = Field(
+        default=0.3, gt=0, le=10, description="how long a vendor may take to answer"
+    )
+    store_timeout_seconds: float = Field(default=2.0, gt=0, le=60)
+    wait_store_seconds: float = Field(default=0.0, ge=0, le=3_600)
+    keep_alive_seconds: int = Field(default=75, ge=1, le=3_600)
+    stop_seconds: int = Field(
+        default=20, ge=1, le=3_600, description="how long requests may finish when stopping"
+    )
+    log_level: Literal["debug", "info", "warning", "error", "critical"] = "info"
+    most_body_bytes: int = Field(default=2 * 2**20, ge=1_024, le=256 * 2**20)
+
+    @property
+    def api_keys(self) -> dict[str, frozenset[str]]:
+        """The key from the environment, with its scopes."""
+        return {} if self.api_key is None else {self.api_key: KEY_SCOPES}
+
+    @property
+    def loopback(self) -> bool:
+        """Tell whether only this machine can reach the server."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host.strip("[]")).is_loopback
+        except ValueError:
+            return False
+
+
+def from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings that the environment gives; an empty variable gives nothing."""
+    given: dict[str, Any] = {}
+    for name in Settings.model_fields:
+        variable = PREFIX + name.upper()
+        direct = environment.get(variable) or None
+        file = (environment.get(variable + "_FILE") or None) if name in FROM_FILES else None
+        if direct is not None and file is not None:
+            raise InvalidArgument(variable, f"give either this or {variable}_FILE, not both")
+        if file is not None:
+            try:
+                direct = Path(file).read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                reason = getattr(error, "strerror", None) or "is not text"
+                raise InvalidArgument(f"{variable}_FILE", f"cannot be read: {reason}") from None
+        if direct is not None:
+            given[name] = direct
+    return given
+
+
+def settings_from(
+    *, file: Mapping[str, Any], environment: Mapping[str, str], flags: Mapping[str, Any]
+) -> Settings:
+    """Return the settings; later sources win. Errors name the field and where it was given."""
+    surroundings = from_environment(environment)
+    given = {**file, **surroundings, **flags}
+    try:
+        return Settings.model_validate(given)
+    except ValidationError as error:
+        first = explained(problems_with(error))[0]
+        name = str(first["field"]).partition(".")[0]
+        if name in flags:
+            named = "--" + FLAGS.get(name, name.replace("_", "-"))
+        elif name in surroundings:
+            named = PREFIX + name.upper()
+        else:
+            named = f"server.{name}"
+        raise InvalidArgument(named, first["message"]) from None
+
+
+FLAGS = {"data_dir": "data", "wait_store_seconds": "wait-store"}
+"""Settings whose flag is shorter than their name."""

@@ -1,0 +1,190 @@
+"""What every store refuses before it touches anything: one set of rules, so that all agree.
+
+A store that silently accepted an empty digest would pool strangers' ledgers; one that accepted
+numpy's integers or booleans would not write them as numbers. Both are programming errors of the
+caller, and raise `InvalidArgument` at the call, not when it is awaited. Charges and limits need no
+check here: none can be made with an amount below zero or beyond 2**53 - 1.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from discreet.errors import InvalidArgument, StateOverflow
+
+if TYPE_CHECKING:
+    from discreet.state.stores import Learning
+
+MOST_DIGEST = 128
+"""Bytes of whatever names something: a principal, an address, a claim, a page, a lease."""
+MOST_FIELDS = 2**20
+"""Fields of one vector: 8 MB, beyond which a store would stall everybody else to serve it."""
+MOST_DOCUMENT = 2**24
+"""Bytes of a document, an answer or a secret."""
+MOST_BLOB = 2**26
+"""Bytes of a blob, or of what one call writes into a page."""
+MOST_PAGE = 2**28
+"""Bytes of a page."""
+MOST_NAMES = 2**20
+"""Names that one call gives numbers to."""
+MOST_NAME = 256
+"""Characters of a document's or secret's name."""
+LONGEST_TTL = 10 * 365 * 86_400
+"""Seconds; also keeps expiry times, in milliseconds, far below 2**53."""
+INT64 = range(-(2**63), 2**63)
+
+
+def digest(argument: str, value: bytes) -> bytes:
+    """Return `value` if it can name something in a store."""
+    if type(value) is not bytes or not 1 <= len(value) <= MOST_DIGEST:
+        raise InvalidArgument(argument, f"must be 1 to {MOST_DIGEST} bytes")
+    return value
+
+
+def document(argument: str, value: bytes) -> bytes:
+    """Return `value` if it is of a size that a store reads whole."""
+    if type(value) is not bytes or not 1 <= len(value) <= MOST_DOCUMENT:
+        raise InvalidArgument(argument, f"must be 1 to {MOST_DOCUMENT} bytes")
+    return value
+
+
+def name(value: str) -> str:
+    """Return a document's or secret's name if it can be one."""
+    if type(value) is not str or not 1 <= len(value) <= MOST_NAME:
+        raise InvalidArgument("name", f"must be 1 to {MOST_NAME} characters")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgument("name", "must be well-formed text") from None
+    return value
+
+
+def ttl(argument: str, value: int) -> int:
+    """Return a time to live in whole seconds, at least one."""
+    if type(value) is not int or not 1 <= value <= LONGEST_TTL:
+        raise InvalidArgument(argument, f"must be 1 to {LONGEST_TTL} whole seconds")
+    return value
+
+
+def level(value: int) -> int:
+    """Return a cell's depth in the partition."""
+    if type(value) is not int or not 0 <= value < 2**31:
+        raise InvalidArgument("level", "must be a whole number, at least 0 and below 2**31")
+    return value
+
+
+def most(value: int) -> int:
+    """Return the size of a sample."""
+    if type(value) is not int or not 1 <= value < 2**31:
+        raise InvalidArgument("most", "must be a whole number, at least 1 and below 2**31")
+    return value
+
+
+def reward(value: int) -> int:
+    """Return a fixed-point reward."""
+    if type(value) is not int or value not in INT64:
+        raise InvalidArgument("reward", "must be a signed 64-bit integer")
+    return value
+
+
+def increments(value: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+    """Return increments whose fields exist in a vector and whose amounts fit one."""
+    for field, amount in value:
+        if type(field) is not int or not 0 <= field < MOST_FIELDS:
+            raise InvalidArgument("increments", f"fields must be integers in [0, {MOST_FIELDS})")
+        if type(amount) is not int or amount not in INT64:
+            raise InvalidArgument("increments", "amounts must be signed 64-bit integers")
+    return value
+
+
+def fields(value: int) -> int:
+    """Return how many fields of a vector are wanted."""
+    if type(value) is not int or not 1 <= value <= MOST_FIELDS:
+        raise InvalidArgument("fields", f"must be 1 to {MOST_FIELDS}")
+    return value
+
+
+def learning(value: "Learning") -> "Learning":
+    """Return what is to be learned, each of its parts checked."""
+    digest("address", value.address)
+    digest("claim", value.claim)
+    increments(value.increments)
+    reward(value.reward)
+    ttl("claim_ttl", value.claim_ttl)
+    return value
+
+
+def digests(argument: str, values: Sequence[bytes]) -> Sequence[bytes]:
+    """Return names of which each can name something, and not too many of them."""
+    if len(values) > MOST_NAMES:
+        raise InvalidArgument(argument, f"must be at most {MOST_NAMES} names")
+    for value in values:
+        if type(value) is not bytes or not 1 <= len(value) <= MOST_DIGEST:
+            raise InvalidArgument(argument, f"must each be 1 to {MOST_DIGEST} bytes")
+    return values
+
+
+def blob(argument: str, value: bytes) -> bytes:
+    """Return `value` if it is bytes of a size that travels in one piece; it may be empty."""
+    if type(value) is not bytes or len(value) > MOST_BLOB:
+        raise InvalidArgument(argument, f"must be at most {MOST_BLOB} bytes")
+    return value
+
+
+def expected(value: int | None) -> int | None:
+    """Return the version or length that a caller believes in, if it believes in any."""
+    if value is not None and (type(value) is not int or not 0 <= value < 2**53):
+        raise InvalidArgument("expected", "must be a whole number, at least 0 and below 2**53")
+    return value
+
+
+def span(start: int, end: int | None) -> tuple[int, int]:
+    """Return where to read a page, half open."""
+    if type(start) is not int or not 0 <= start <= MOST_PAGE:
+        raise InvalidArgument("start", f"must be a whole number in [0, {MOST_PAGE}]")
+    if end is not None and (type(end) is not int or not 0 <= end <= MOST_PAGE):
+        raise InvalidArgument("end", f"must be a whole number in [0, {MOST_PAGE}]")
+    return start, MOST_PAGE if end is None else end
+
+
+def writes(value: Sequence[tuple[int, bytes]]) -> Sequence[tuple[int, bytes]]:
+    """Return writes that stay within a page and travel in one piece."""
+    total = 0
+    for offset, content in value:
+        _placed("writes", offset, content)
+        total += len(content)
+    if total > MOST_BLOB:
+        raise InvalidArgument("writes", f"must be at most {MOST_BLOB} bytes in all")
+    return value
+
+
+def guard(value: tuple[int, bytes] | None) -> tuple[int, bytes]:
+    """Return the guard of a write; (0, nothing) if there is none."""
+    if value is None:
+        return 0, b""
+    offset, content = value
+    _placed("guard", offset, content)
+    if not 1 <= len(content) <= MOST_DIGEST:
+        raise InvalidArgument("guard", f"must be 1 to {MOST_DIGEST} bytes")
+    return offset, content
+
+
+def lasting(value: float) -> int:
+    """Return how long a lease lasts, in milliseconds."""
+    if type(value) not in (int, float) or not 0.001 <= value <= LONGEST_TTL:
+        raise InvalidArgument("seconds", f"must lie in [0.001, {LONGEST_TTL}]")
+    return math.ceil(value * 1000)
+
+
+def appended(length: int) -> int:
+    """Return the length that a page gets by appending, or raise `StateOverflow`."""
+    if length > MOST_PAGE:
+        raise StateOverflow(f"a page would become longer than {MOST_PAGE} bytes")
+    return length
+
+
+def _placed(argument: str, offset: int, content: bytes) -> None:
+    if type(offset) is not int or type(content) is not bytes or offset < 0:
+        raise InvalidArgument(argument, "must be pairs of an offset, at least 0, and bytes")
+    if offset + len(content) > MOST_PAGE:
+        raise InvalidArgument(argument, f"must end within {MOST_PAGE} bytes")

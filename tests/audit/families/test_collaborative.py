@@ -1,0 +1,18 @@
+"""The audit of profile perturbation: it passes on what is shipped and says no to its faults."""
+
+import pytest
+
+from discreet.audit.families.collaborative import profile_checks, profile_faults
+from discreet.audit.mechanisms.claims import Bench, Check, Fault
+
+
+@pytest.mark.parametrize("check", list(profile_checks()), ids=lambda check: check.name)
+def test_every_claim_holds(check: Check) -> None:
+    found = check.examine(Bench(quick=True))
+    assert found.holds
+    assert 0 < found.measured <= found.claimed == 0.7
+
+
+@pytest.mark.parametrize("fault", list(profile_faults()), ids=lambda fault: fault.name)
+def test_every_fault_is_caught(fault: Fault) -> None:
+    assert not fault.examine(Bench(quick=True)).holds

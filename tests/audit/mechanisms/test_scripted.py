@@ -1,0 +1,80 @@
+"""Scripted noise reads a draw's distribution off the code, exactly, or says that it cannot."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet.audit.mechanisms.scripted import Hum, Script, distribution
+from discreet.privacy.draw import draw_index
+from discreet.privacy.noise import NoiseSource
+
+
+def test_a_draw_by_thirds_is_read_off_to_the_last_of_its_bits() -> None:
+    def draw(noise: NoiseSource) -> int:
+        return noise.bits(8) * 3 >> 8
+
+    assert distribution(draw) == {0: Fraction(86, 256), 1: Fraction(85, 256), 2: Fraction(85, 256)}
+
+
+def test_the_shipped_draw_follows_its_weights() -> None:
+    found = distribution(lambda noise: draw_index([1, 0, 2**40], noise))
+    assert set(found) == {0, 2}
+    assert sum(found.values()) == 1
+    assert abs(found[0] * (1 + 2**40) - 1) < Fraction(1, 2**60)
+
+
+def test_further_requests_are_explored_below_each_outcome() -> None:
+    def draw(noise: NoiseSource) -> tuple[int, ...]:
+        first = noise.bits(4) >> 3
+        if first:
+            return (1,)
+        return (0, noise.bits(6) * 3 >> 6)
+
+    assert distribution(draw) == {
+        (1,): Fraction(1, 2),
+        (0, 0): Fraction(22, 128),
+        (0, 1): Fraction(21, 128),
+        (0, 2): Fraction(21, 128),
+    }
+
+
+def test_an_outcome_of_intervals_in_any_order_is_read_off() -> None:
+    def draw(noise: NoiseSource) -> str:
+        return "cab"[noise.bits(10) * 3 >> 10]
+
+    found = distribution(draw)
+    assert found["c"] == Fraction(342, 1024)
+    assert sum(found.values()) == 1
+
+
+def test_an_outcome_that_comes_and_goes_is_refused() -> None:
+    with pytest.raises(ArithmeticError, match="monotone"):
+        distribution(lambda noise: noise.bits(10) % 3)
+
+
+def test_a_list_must_come_in_the_order_of_its_draws() -> None:
+    with pytest.raises(TypeError, match="tuple"):
+        distribution(lambda noise: noise.bits(2) + noise.bits(2))
+
+
+def test_a_script_stretches_and_cuts() -> None:
+    script = Script(((0b101, 3), (0b101, 3)))
+    assert script.bits(5) == 0b10100
+    assert script.bits(2) == 0b10
+    assert script.asked == [5, 2]
+
+
+def test_a_hum_notes_every_draw() -> None:
+    hum = Hum(7)
+    assert list(hum.discrete_laplace(scale=2.0, size=2)) == [7, 7]
+    assert list(hum.discrete_gaussian(scale=3.0, size=1)) == [7]
+    assert (hum.laplace, hum.gaussian) == ([2.0, 2.0], [3.0])
+
+
+def test_each_source_answers_only_what_its_kind_of_mechanism_asks() -> None:
+    with pytest.raises(AssertionError):
+        Hum().bits(8)
+    with pytest.raises(AssertionError):
+        Script(()).discrete_gaussian(scale=1.0, size=1)
+    assert np.all(Hum().discrete_laplace(scale=1.0, size=4) == 0)

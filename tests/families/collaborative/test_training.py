@@ -1,0 +1,162 @@
+"""What training finds, against a slow computation of the same; and as a process of its own."""
+
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from discreet.families.collaborative.snapshot import Ints, Snapshot, untaught
+from discreet.families.collaborative.training import fit, pack_profiles
+
+
+def ints(*values: int) -> Ints:
+    return np.array(values, dtype=np.int64)
+
+
+def packed(profiles: list[list[int]]) -> tuple[Ints, Ints]:
+    starts = np.cumsum([0, *(len(profile) for profile in profiles)])
+    return starts.astype(np.int64), ints(*(slot for profile in profiles for slot in profile))
+
+
+def random_profiles(seed: int, items: int, count: int) -> list[list[int]]:
+    rng = np.random.default_rng(seed)
+    return [
+        sorted(rng.choice(items, size=rng.integers(1, items), replace=False).tolist())
+        for _ in range(count)
+    ]
+
+
+def slowly(profiles: list[list[int]], items: int, neighbours: int) -> np.ndarray:
+    """Return the similarity of item j (row) to its nearest neighbours (columns), by definition."""
+    table = np.zeros((len(profiles), items))
+    for row, profile in enumerate(profiles):
+        table[row, profile] = np.log(1 + items / len(profile))
+    lengths = np.linalg.norm(table, axis=0)
+    lengths[lengths == 0] = 1
+    similar = (table / lengths).T @ (table / lengths)
+    np.fill_diagonal(similar, 0)
+    for row in similar:
+        row[np.argsort(-row)[neighbours:]] = 0
+    return similar
+
+
+@pytest.mark.parametrize("neighbours", [1, 3, 50])
+def test_it_finds_each_items_neighbours(neighbours: int) -> None:
+    items = 12
+    profiles = random_profiles(neighbours, items, 40)
+    starts, slots = packed(profiles)
+    found = fit(starts=starts, slots=slots, live=np.arange(items), neighbours=neighbours)
+    wanted = slowly(profiles, items, neighbours)
+    for item in range(items):
+        np.testing.assert_allclose(
+            found.scores(np.array([item]), size=items), wanted[:, item], rtol=1e-5
+        )
+    whole = found.scores(np.array([0, 4, 7]), size=items)
+    np.testing.assert_allclose(whole, wanted[:, [0, 4, 7]].sum(axis=1), rtol=1e-5)
+    assert found.counts.tolist() == np.bincount(slots, minlength=items).tolist()
+    assert found.profiles == 40
+
+
+def test_short_profiles_say_more_than_long_ones() -> None:
+    # 0 goes with 1 in a profile of two, with 2 in one that has everything.
+    starts, slots = packed([[0, 1], [0, 2, 3, 4, 5], [1, 3, 4, 5], [2, 3, 4, 5]])
+    scores = fit(starts=starts, slots=slots, live=np.arange(6), neighbours=5).scores(
+        np.array([0]), size=6
+    )
+    assert scores[1] > scores[2] > 0
+
+
+def test_profiles_of_the_whole_catalogue_divide_by_nothing() -> None:
+    starts, slots = packed([[0, 1, 2, 3]] * 3)
+    found = fit(starts=starts, slots=slots, live=np.arange(4), neighbours=3)
+    assert np.isfinite(found.weights).all()
+    np.testing.assert_allclose(found.scores(np.array([0]), size=4), [0, 1, 1, 1], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("profiles", "live"),
+    [([], []), ([], [0, 1]), ([[5]], [0, 1]), ([[0]], [0]), ([[], [0]], [0, 1])],
+)
+def test_too_little_to_learn_from_is_no_mistake(profiles: list[list[int]], live: list[int]) -> None:
+    starts, slots = packed(profiles)
+    found = fit(starts=starts, slots=slots, live=ints(*live), neighbours=3)
+    assert found.size == (max(live) + 1 if live else 0)
+    assert not found.scores(np.array([0, 1]), size=9).any()
+
+
+def test_removed_items_are_left_out() -> None:
+    starts, slots = packed([[0, 1, 2]] * 3)
+    found = fit(starts=starts, slots=slots, live=ints(0, 2), neighbours=3)
+    assert found.scores(np.array([0]), size=3)[1] == 0
+    assert found.scores(np.array([0]), size=3)[2] > 0
+    assert found.counts.tolist() == [3, 0, 3]
+
+
+def test_the_process_gives_what_the_function_gives() -> None:
+    starts, slots = packed(random_profiles(7, 20, 30))
+    live = np.arange(20)
+    given = subprocess.run(
+        [sys.executable, "-P", "-m", "discreet.families.collaborative.training", "4"],
+        input=pack_profiles(starts=starts, slots=slots, live=live),
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    found = Snapshot.decode(given.stdout)
+    wanted = fit(starts=starts, slots=slots, live=live, neighbours=4)
+    np.testing.assert_allclose(
+        found.scores(np.arange(20), size=20), wanted.scores(np.arange(20), size=20), rtol=1e-5
+    )
+    assert given.stderr == b""
+
+
+def test_snapshots_come_back_as_they_went() -> None:
+    starts, slots = packed(random_profiles(3, 15, 20))
+    before = fit(starts=starts, slots=slots, live=np.arange(15), neighbours=5)
+    after = Snapshot.decode(before.encode())
+    np.testing.assert_array_equal(after.starts, before.starts)
+    np.testing.assert_array_equal(after.slots, before.slots)
+    np.testing.assert_allclose(after.weights, before.weights, rtol=1e-6)
+    np.testing.assert_array_equal(after.counts, before.counts)
+    assert after.profiles == before.profiles
+    assert Snapshot.decode(untaught().encode()).size == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"starts": ints(0, 1)},
+        {"starts": ints(0, 2, 1, 2)},
+        {"starts": ints(1, 1, 1, 2)},
+        {"slots": ints(0, 3)},
+        {"slots": ints(0)},
+        {"weights": np.array([1.0, np.nan])},
+    ],
+)
+def test_a_snapshot_that_contradicts_itself_is_refused(change: dict[str, np.ndarray]) -> None:
+    good = {
+        "starts": ints(0, 1, 1, 2),
+        "slots": ints(1, 0),
+        "weights": np.array([0.5, 0.5]),
+        "counts": ints(1, 1, 0),
+    }
+    Snapshot.decode(Snapshot(**good, profiles=2).encode())
+    with pytest.raises(ValueError, match="contradicts itself"):
+        Snapshot.decode(Snapshot(**{**good, **change}, profiles=2).encode())
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", untaught().encode()[:-30]])
+def test_what_is_no_snapshot_is_refused(content: bytes) -> None:
+    with pytest.raises(ValueError, match="cannot be read"):
+        Snapshot.decode(content)
+
+
+def test_nothing_in_a_snapshot_is_executed() -> None:
+    # An array of objects can only be read by unpickling, which runs whatever it says.
+    buffer = io.BytesIO()
+    np.savez(buffer, starts=np.array([print], dtype=object))
+    assert np.load(io.BytesIO(buffer.getvalue()), allow_pickle=True)["starts"][0] is print
+    with pytest.raises(ValueError, match="cannot be read"):
+        Snapshot.decode(buffer.getvalue())

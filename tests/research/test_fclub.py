@@ -1,0 +1,81 @@
+"""The reproduction of CDP-FCLUB-DC in small: every part is there, rows and pictures too."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet.research.fclub import STUDIES, planned, reproduce
+from discreet.research.papers import PAPERS, Options, Reproduction
+
+ROUNDS = 120
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made-up ratings and listening in the files' own shape: 60 users, 30 things."""
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(0)
+    liked = [(user, thing) for user in range(60) for thing in range(30) if rng.random() < 0.4]
+    films, music = folder / "ml-1m", folder / "lastfm"
+    films.mkdir()
+    music.mkdir()
+    ratings = "\n".join(f"{user + 1}::{thing + 1}::5" for user, thing in liked) + "\n"
+    (films / "ratings_notime.dat.gz").write_bytes(gzip.compress(ratings.encode()))
+    heard = "\n".join(f"{user}\t{thing}\t9" for user, thing in liked)
+    (music / "user_artists.dat").write_text(f"userID\tartistID\tweight\n{heard}\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(data: Path) -> Reproduction:
+    heard: list[tuple[int, int]] = []
+    options = Options(quick=True, seeds=2, rounds=ROUNDS, data=data, processes=1)
+    result = reproduce(options, lambda done, total, what: heard.append((done, total)))
+    assert heard[-1][0] == heard[-1][1]
+    return result
+
+
+def test_rows_are_those_that_programs_read(found: Reproduction) -> None:
+    names = {(row["algorithm"], row["reading"], row["delta"]) for row in found.results}
+    assert names >= {
+        *((name, "published", None) for name in ("linucb", "club", "sclub", "fclub", "fclub-dc")),
+        *((name, "published", None) for name in ("homo", "homo-dc")),
+        ("cdp-fclub-dc", "published", 0.1),
+        *(("fclub", "served", delta) for delta in (0.1, 1e-6, None)),
+        ("no sharing", "served", None),
+    }
+    for row in found.results:
+        assert list(row) == [
+            *("algorithm", "reading", "epsilon", "delta", "trigger"),
+            *("regret_mean", "regret_std", "communications", "ms_per_round"),
+        ]
+        assert 0 < row["regret_mean"] < ROUNDS
+
+
+def test_every_figure_and_table_is_there(found: Reproduction) -> None:
+    names = {figure.name for figure in found.figures}
+    assert names >= {
+        *("figure-2a-blocks", "figure-2a-mixed", "figure-2b-movielens", "figure-2b-last.fm"),
+        *("figure-3b", "figure-4", "sharing-pays"),
+    }
+    titles = " ".join(table.title for table in found.tables)
+    assert "Table 3" in titles
+    assert found.published["table_3_ms_per_round"]["fclub"] == 58.870
+    assert {row["reading"] for row in found.details["mixed"]} == {"published", "served"}
+
+
+def test_notes_compare_noise_with_the_published(found: Reproduction) -> None:
+    assert any("published, (1, 0.1), 10 levels: 43.8" in note for note in found.notes)
+
+
+def test_full_plan_has_every_parameter_study() -> None:
+    names = {part.name for part in planned(Options())}
+    for study, (_, values) in STUDIES.items():
+        assert {f"{study}: {value:g}" for value in values} <= names
+    assert max(part.seeds for part in planned(Options())) == 5
+
+
+def test_the_paper_is_listed() -> None:
+    assert PAPERS["fclub"][0] == "discreet.research.fclub"

@@ -1,0 +1,63 @@
+"""Logs: read as they are, or refused with the row and the column."""
+
+from pathlib import Path
+
+import pytest
+
+from discreet.errors import InvalidArgument
+from discreet.research.logged import Log, read_log
+
+HEAD = "context_0,context_1,item,reward"
+
+
+def read(tmp_path: Path, *lines: str, most: int | None = None) -> Log:
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return read_log(path, dimensions=2, items=("a", "b, c"), most=most)
+
+
+def test_a_log_without_propensities_is_uniform(tmp_path: Path) -> None:
+    log = read(tmp_path, HEAD, "0,1,a,0.5", "", '0.25,0.5,"b, c",1')
+    assert log.contexts.tolist() == [[0, 1], [0.25, 0.5]]
+    assert log.items.tolist() == [0, 1]
+    assert log.rewards.tolist() == [0.5, 1]
+    assert log.propensities.tolist() == [0.5, 0.5]
+
+
+def test_columns_may_stand_in_any_order_and_rows_may_be_enough(tmp_path: Path) -> None:
+    lines = ("propensity,reward,item,context_1,context_0", "0.1,1,a,0.2,0.3", "0.9,0,a,0,0")
+    log = read(tmp_path, *lines, most=1)
+    assert len(log) == 1
+    assert log.contexts.tolist() == [[0.3, 0.2]]
+    assert log.propensities.tolist() == [0.1]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([HEAD], "no rows"),
+        ([], "context_0 is missing"),
+        (["context_0,item,reward", "0,a,1"], "context_1 is missing"),
+        ([HEAD + ",propensty", "0,0,a,1,1"], "'propensty' is not known"),
+        ([HEAD + ",reward", "0,0,a,1,1"], "reward is there twice"),
+        ([HEAD, "0,0,a,1", "0,0,a"], "row 3: has 3 columns"),
+        ([HEAD, "0,2,a,1"], "row 2, column context_1"),
+        ([HEAD, "nan,0,a,1"], "row 2, column context_0"),
+        ([HEAD, "0,0,z,1"], "row 2, column item: 'z'"),
+        ([HEAD, "0,0,a,yes"], "row 2, column reward"),
+        ([HEAD + ",propensity", "0,0,a,1,0"], "row 2, column propensity"),
+        ([HEAD, '0,0,"a,1'], "row"),
+    ],
+)
+def test_what_cannot_be_used_is_named(tmp_path: Path, lines: list[str], message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message) as refused:
+        read(tmp_path, *lines)
+    assert refused.value.argument == "--data"
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="cannot be read"):
+        read_log(tmp_path / "none.csv", dimensions=1, items=("a",))
+    (tmp_path / "log.csv").write_bytes(b"context_0,item,reward\n\xff")
+    with pytest.raises(InvalidArgument, match="UTF-8"):
+        read_log(tmp_path / "log.csv", dimensions=1, items=("a",))
