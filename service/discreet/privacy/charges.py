@@ -18,6 +18,8 @@ NANO = 10**9
 PICO = 10**12
 UNLIMITED = 2**53 - 1
 """Both "no limit on this column" and the most that a column can hold; sums saturate here."""
+NEVER = -1
+"""The limit of a rule that is not in use: no total is within it."""
 
 
 def decimal(amount: float | Fraction) -> Fraction:
@@ -89,21 +91,31 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The most that each column may hold after a debit; `UNLIMITED` ones are booked only."""
+    """What a ledger may hold after a debit: within the epsilon rule, or within the rho rule.
+
+    A total is admitted if its delta is within `pico_delta` and its epsilon is within
+    `nano_epsilon` *or* its rho is within `nano_rho`. `NEVER` turns a rule off, `UNLIMITED` admits
+    everything.
+
+    Why "either" is a valid filter. Sums only grow, so a rule that has failed stays failed. If the
+    last admitted total is within the epsilon rule, the privacy loss is at most that epsilon, for
+    certain. Otherwise it is within the rho rule, and then every total before it was too: up to the
+    end the run is one that the rho rule alone would have admitted. So the outcomes on which the
+    loss exceeds epsilon all belong to the rho-filtered run, whose share of them is at most delta.
+    """
 
     nano_epsilon: int = UNLIMITED
     nano_rho: int = UNLIMITED
     pico_delta: int = UNLIMITED
 
     def __post_init__(self) -> None:
-        _check_column("nano_epsilon", self.nano_epsilon)
-        _check_column("nano_rho", self.nano_rho)
+        for name in ("nano_epsilon", "nano_rho"):
+            if getattr(self, name) != NEVER:
+                _check_column(name, getattr(self, name))
         _check_column("pico_delta", self.pico_delta)
 
     def admits(self, total: Charge) -> bool:
-        """Tell whether a ledger holding `total` is within this limit; the script mirrors it."""
-        return (
-            (self.nano_epsilon == UNLIMITED or total.nano_epsilon <= self.nano_epsilon)
-            and (self.nano_rho == UNLIMITED or total.nano_rho <= self.nano_rho)
-            and (self.pico_delta == UNLIMITED or total.pico_delta <= self.pico_delta)
+        """Tell whether a ledger holding `total` is within this limit; the scripts mirror it."""
+        return total.pico_delta <= self.pico_delta and (
+            total.nano_epsilon <= self.nano_epsilon or total.nano_rho <= self.nano_rho
         )

@@ -8,13 +8,12 @@ check here: none can be made with an amount below zero or beyond 2**53 - 1.
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from discreet.errors import InvalidArgument, StateOverflow
+from discreet.state.stores import Debit, FeedbackRecord
 
-if TYPE_CHECKING:
-    from discreet.state.stores import Learning
-
+MOST_BLOCK = 32
+"""Bytes of the name of a block of sums."""
 MOST_DIGEST = 128
 """Bytes of whatever names something: a principal, an address, a claim, a page, a lease."""
 MOST_FIELDS = 2**20
@@ -66,10 +65,10 @@ def ttl(argument: str, value: int) -> int:
     return value
 
 
-def level(value: int) -> int:
-    """Return a cell's depth in the partition."""
-    if type(value) is not int or not 0 <= value < 2**31:
-        raise InvalidArgument("level", "must be a whole number, at least 0 and below 2**31")
+def number(value: int) -> int:
+    """Return the number of a release."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**53:
+        raise InvalidArgument("number", "must be a whole number from 1 on")
     return value
 
 
@@ -97,20 +96,28 @@ def increments(value: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
     return value
 
 
-def fields(value: int) -> int:
-    """Return how many fields of a vector are wanted."""
-    if type(value) is not int or not 1 <= value <= MOST_FIELDS:
-        raise InvalidArgument("fields", f"must be 1 to {MOST_FIELDS}")
+def debit(value: Debit) -> Debit:
+    """Return the debit if a ledger can take it."""
+    digest("principal", value.principal)
+    if value.marker is not None:
+        digest("marker", value.marker)
+        ttl("marker_ttl", value.marker_ttl)
     return value
 
 
-def learning(value: "Learning") -> "Learning":
-    """Return what is to be learned, each of its parts checked."""
-    digest("address", value.address)
+def feedback_record(value: FeedbackRecord) -> FeedbackRecord:
+    """Return the record if it can be claimed and added."""
+    digest("principal", value.principal)
+    digest("generation", value.generation)
     digest("claim", value.claim)
-    increments(value.increments)
     reward(value.reward)
     ttl("claim_ttl", value.claim_ttl)
+    if not value.increments:
+        raise InvalidArgument("increments", "must add something")
+    for block, amounts in value.increments.items():
+        if len(block) > MOST_BLOCK:
+            raise InvalidArgument("increments", f"a block's name has at most {MOST_BLOCK} bytes")
+        increments(amounts)
     return value
 
 

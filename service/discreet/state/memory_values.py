@@ -21,6 +21,10 @@ class MemoryValues:
     def load(self, *, keys: Sequence[bytes]) -> Awaitable[Sequence[Blob | None]]:
         return Ready([self._blobs.get(key) for key in checks.digests("keys", keys)])
 
+    def versions(self, *, keys: Sequence[bytes]) -> Awaitable[Sequence[int]]:
+        blobs = (self._blobs.get(key) for key in checks.digests("keys", keys))
+        return Ready([0 if blob is None else blob.version for blob in blobs])
+
     def save(
         self, *, key: bytes, content: bytes, expected: int | None = None
     ) -> Awaitable[int | None]:
@@ -97,7 +101,7 @@ class MemoryValues:
     def roster_size(self, *, roster: bytes) -> Awaitable[int]:
         return Ready(len(self._rosters.get(checks.digest("roster", roster), ())))
 
-    def strike_roster(self, *, roster: bytes) -> Awaitable[None]:
+    def remove_roster(self, *, roster: bytes) -> Awaitable[None]:
         self._rosters.pop(checks.digest("roster", roster), None)
         return Ready(None)
 

@@ -1,38 +1,83 @@
 """What a store must do, as one protocol that memory and Redis both keep.
 
-Every method *issues its command when called* and returns an awaitable of its answer. Two calls
-made before the first `await` therefore travel in one round trip: that is how a ledger is debited
-and statistics are read together.
+A store keeps four things that decisions rest on, and some documents beside them:
 
-A store that does not answer in time raises `StoreUnavailable`, and the caller releases nothing.
+    ledgers   what each principal has spent, in two accounts: answers and feedback
+    claims    which feedback was counted already, so that it is counted and paid for once
+    sums      what feedback adds up to; only the releaser reads them
+    models    what was released; every answer is made from one (blobs, replaced as a whole)
+
+Every method takes many at once; one is a list of one. Every method *issues its commands when
+called* and returns an awaitable of the answers: two calls made before the first `await` travel in
+one round trip.
+
+Where a method answers each entry by itself, an entry that failed, or whose fate is unknown, is
+listed as its error. Where it does not, a store that does not answer raises `StoreUnavailable`, and
+the caller releases nothing.
+
+A principal's ledger, claims and sums lie on one *shard*, so that feedback is claimed, paid for and
+added in one atomic step, also on a cluster. There are `SHARDS` of them; whoever releases adds the
+shards up.
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, IntEnum
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import DiscreetError
-from discreet.privacy.charges import Charge, Limit
+from discreet.privacy.charges import UNLIMITED, Charge, Limit
 
 Vector = npt.NDArray[np.int64]
 
+SHARDS = 64
+SCHEMA = 2
+"""The layout of what is stored. A server refuses a store that was written under another one."""
 
-class Account(NamedTuple):
-    """A ledger after an attempt to debit it: `spent` includes the debit only if `granted`."""
+NO_CHARGE = Charge()
+NO_LIMIT = Limit()
+EXACT = Charge(nano_epsilon=UNLIMITED, nano_rho=UNLIMITED)
+"""What a release without any noise is booked as: unlimited, for good."""
+
+
+class Account(IntEnum):
+    """The two budgets of a principal."""
+
+    ANSWERS = 0
+    FEEDBACK = 1
+
+
+class Ledger(NamedTuple):
+    """What a principal has spent, by account."""
+
+    answers: Charge = NO_CHARGE
+    feedback: Charge = NO_CHARGE
+
+
+class Debit(NamedTuple):
+    """A charge to be made if the account's total stays within the limit.
+
+    A `marker` makes it idempotent for `marker_ttl` seconds: the same marker with the same charge
+    again for the same principal is granted without a second debit. With another charge it is
+    another debit: what was paid under the old price must not cover a dearer release.
+    """
+
+    principal: bytes
+    charge: Charge = NO_CHARGE
+    limit: Limit = NO_LIMIT
+    account: Account = Account.ANSWERS
+    marker: bytes | None = None
+    marker_ttl: int = 86_400
+
+
+class Debited(NamedTuple):
+    """A ledger after an attempt to debit it: it includes the debit only if `granted`."""
 
     granted: bool
-    spent: Charge
-
-
-class Rows(NamedTuple):
-    """Many vectors of one length: 0 where there is nothing, and why where one cannot be read."""
-
-    sums: npt.NDArray[np.int64]
-    failed: Mapping[int, DiscreetError]
+    ledger: Ledger
 
 
 class Claim(Enum):
@@ -43,21 +88,40 @@ class Claim(Enum):
     CONFLICT = "conflict"
 
 
-class Learning(NamedTuple):
-    """What `learn` takes, where there is more than one of them."""
+OWN = b""
+"""The block of a principal's own sums, which may serve that principal's answers only."""
 
-    address: bytes
-    increments: Sequence[tuple[int, int]]
+
+class FeedbackRecord(NamedTuple):
+    """One piece of feedback: to be claimed once, paid for, and added to sums.
+
+    `charge` is the price of a principal's first record between two releases of the recommender.
+    Records that share one release share its noise: n of them cost n**2 times the rho of one, so the
+    n-th is charged (2 n - 1) times. Feedback that the limit does not admit is claimed, and not
+    added.
+
+    `increments` adds amounts to fields of blocks: a block is named by its recommender's
+    `generation` and a few bytes, or is the principal's `OWN`.
+    """
+
+    principal: bytes
+    generation: bytes
     claim: bytes
     reward: int
     claim_ttl: int
+    increments: Mapping[bytes, Sequence[tuple[int, int]]]
+    charge: Charge = NO_CHARGE
+    limit: Limit = NO_LIMIT
 
 
 class Learned(NamedTuple):
-    """The outcome of a claim, and the address's field 0 (arrivals) after it."""
+    """The outcome of a claim, whether the feedback was paid for and added, what that cost, and
+    the ledger after it."""
 
     claim: Claim
-    arrivals: int
+    added: bool
+    price: Charge
+    ledger: Ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +138,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """All recommenders' documents at one epoch. The epoch grows with every change."""
+    """All documents at one epoch. The epoch grows with every change."""
 
     epoch: int
     documents: Mapping[str, bytes]
@@ -97,103 +161,109 @@ class Written:
     found: bytes
 
 
-class Store(Protocol):
-    """One contract suite (`tests/contracts/test_stores*.py`) runs against every implementation."""
+class Ledgers(Protocol):
+    """What principals (keyed digests) have spent. Ledgers never expire and never shrink."""
 
-    # Ledgers, by principal (a keyed digest). Never expire, never shrink.
+    def spend(self, debits: Sequence[Debit]) -> Awaitable[Sequence[Debited | DiscreetError]]:
+        """Make each debit if its total stays within its limit, atomically and durably.
 
-    def spend(
-        self,
-        *,
-        principal: bytes,
-        charge: Charge,
-        limit: Limit,
-        marker: bytes | None = None,
-        marker_ttl: int = 86_400,
-    ) -> Awaitable[Account]:
-        """Debit `charge` if the total stays within `limit`, atomically and durably.
-
-        A `marker` makes the debit idempotent for `marker_ttl` seconds: the same marker with the
-        same charge again for the same principal is granted without a second debit. A marker pays
-        for one release only while its event stands (see `answer_event`). With another charge it
-        is another debit: what was paid under the old price must not cover a dearer release.
+        A principal that comes twice is debited twice, in order. A charge of nothing changes
+        nothing and tells how the ledger stands.
         """
         ...
 
-    def spend_each(
-        self, *, principals: Sequence[bytes], charge: Charge, limit: Limit
-    ) -> Awaitable[Sequence[Account | DiscreetError]]:
-        """Debit the same charge to many principals, each as `spend` would.
-
-        One that comes twice is debited twice, in an order that does not matter: the charges are
-        equal. A debit that failed, or whose fate is unknown, is
-        listed as its error; the others stand.
-        """
+    def ledgers(self, principals: Sequence[bytes]) -> Awaitable[Sequence[Ledger]]:
+        """Return what each has spent; an unknown principal has spent nothing."""
         ...
 
-    def balance(self, *, principal: bytes) -> Awaitable[Charge]:
-        """Return what the principal has spent; an unknown principal has spent nothing."""
-        ...
-
-    def forget_markers(self, *, principal: bytes) -> Awaitable[Sequence[bytes]]:
+    def forget_markers(self, principal: bytes) -> Awaitable[Sequence[bytes]]:
         """Remove and return the markers of a principal (its event digests); the ledger stays."""
         ...
 
-    # Statistics, by address digest: packed signed 64-bit sums.
 
-    def read(self, *, addresses: Sequence[bytes]) -> Awaitable[Sequence[Vector]]:
-        """Return the vectors at these addresses; an absent one is empty."""
-        ...
+class Sums(Protocol):
+    """What feedback adds up to, in packed signed 64-bit fields, by recommender and block.
 
-    def read_rows(self, *, addresses: Sequence[bytes], fields: int) -> Awaitable[Rows]:
-        """Return the first `fields` sums at each of these addresses, a row each.
-
-        An address that comes twice is read twice: what a batch costs must not tell how many of
-        its contexts lie together.
-        """
-        ...
+    Sums gather until the releaser *freezes* them under the number of the next release: from then
+    on feedback gathers for the release after it, and what is frozen does not change any more. So
+    reading it again after a crash reads the same. Freezing also begins the count of each
+    principal's records anew.
+    """
 
     def learn(
-        self,
-        *,
-        address: bytes,
-        increments: Sequence[tuple[int, int]],
-        claim: bytes,
-        reward: int,
-        claim_ttl: int,
-    ) -> Awaitable[Learned]:
-        """Claim a decision's feedback once and add the increments, in one atomic step.
+        self, records: Sequence[FeedbackRecord]
+    ) -> Awaitable[Sequence[Learned | DiscreetError]]:
+        """Claim each once, charge it and add it, in one atomic step each, in this order.
 
-        `claim` names the decision (and the item within it), `reward` is its fixed-point value: the
-        same pair again is a DUPLICATE, the same claim with another reward a CONFLICT; neither adds
-        anything. The claim is forgotten after `claim_ttl` seconds, by when the token has expired.
-        Raises `StateOverflow`, adding nothing, if a field would leave 64 bits.
+        The same claim with the same reward again is a DUPLICATE, with another reward a CONFLICT;
+        neither adds or costs anything. A claim is forgotten after `claim_ttl` seconds, by when its
+        token has expired. An entry that would make a field leave 64 bits is `StateOverflow`, and
+        nothing of it is claimed, charged or added.
         """
         ...
 
-    def learn_each(
-        self, *, learnings: Sequence[Learning]
-    ) -> Awaitable[Sequence[Learned | DiscreetError]]:
-        """Do what `learn` does for each of many, in this order; one that fails is its error."""
+    def freeze(self, *, generation: bytes, number: int) -> Awaitable[None]:
+        """Set what has gathered aside for release `number`. Idempotent.
+
+        Numbers begin at 1 and rise by one; an older number changes nothing.
+        """
         ...
 
-    def index_cell(self, *, index: bytes, address: bytes, level: int) -> Awaitable[None]:
-        """Note that an address exists, so that surveys find it. Idempotent."""
+    def frozen(self, *, generation: bytes, number: int) -> Awaitable[Mapping[bytes, Vector]]:
+        """Return what was set aside for a release, by block, added up over the shards."""
         ...
 
-    def cells(self, *, index: bytes, most: int) -> Awaitable[Mapping[bytes, int]]:
-        """Return up to `most` indexed addresses with their levels, a uniform sample if more."""
+    def discard(self, *, generation: bytes, number: int) -> Awaitable[None]:
+        """Erase what was set aside for a release whose model is stored. Idempotent."""
         ...
 
-    def count_cells(self, *, index: bytes) -> Awaitable[int]:
-        """Return how many addresses are indexed."""
+    def own(
+        self, *, generation: bytes, principals: Sequence[bytes]
+    ) -> Awaitable[Sequence[Vector]]:
+        """Return the own sums of these principals; who has none has an empty vector."""
         ...
 
-    def remove_cells(self, *, index: bytes) -> Awaitable[int]:
-        """Erase every indexed address's statistics and the index; return how many."""
+    def owners(self, *, generation: bytes) -> Awaitable[Sequence[bytes]]:
+        """Return every principal with own sums, in ascending order."""
         ...
 
-    # Caller-supplied event ids: the answer to a retry is the answer already given.
+    def forget_own(self, *, generation: bytes, principal: bytes) -> Awaitable[bool]:
+        """Erase a principal's own sums; tell whether there were any. Idempotent."""
+        ...
+
+    def erase_sums(self, *, generation: bytes) -> Awaitable[None]:
+        """Erase all sums of a recommender, its own ones too. Claims lapse by themselves."""
+        ...
+
+
+class Blobs(Protocol):
+    """Whole values, each replaced as a whole: released models, and documents of families."""
+
+    def load(self, *, keys: Sequence[bytes]) -> Awaitable[Sequence[Blob | None]]:
+        """Return the blobs of these names, None where there is none."""
+        ...
+
+    def versions(self, *, keys: Sequence[bytes]) -> Awaitable[Sequence[int]]:
+        """Return the version of each without its content; 0 where there is none."""
+        ...
+
+    def save(
+        self, *, key: bytes, content: bytes, expected: int | None = None
+    ) -> Awaitable[int | None]:
+        """Replace a blob and return its new version; an erased one begins again at 1.
+
+        With `expected`, only if that is its version still (0: there must be none); returns None,
+        changing nothing, when somebody else was faster: load again and retry.
+        """
+        ...
+
+    def erase(self, *, keys: Sequence[bytes]) -> Awaitable[None]:
+        """Erase the blobs and the pages of these names. Idempotent."""
+        ...
+
+
+class Events(Protocol):
+    """Caller-supplied event ids: the answer to a retry is the answer already given."""
 
     def claim_event(self, *, event: bytes, fingerprint: bytes, ttl: int) -> Awaitable[Event]:
         """Claim the event for this fingerprint if it is free; return what stands there now."""
@@ -217,41 +287,29 @@ class Store(Protocol):
         """Erase the event."""
         ...
 
-    # Letters: what must reach another instance sooner or later, however often it takes.
 
-    def post_letter(self, *, queue: bytes, letter: bytes, content: bytes) -> Awaitable[None]:
-        """Keep a letter until it is discarded; posting the same one again replaces it."""
+class Queues(Protocol):
+    """Messages that must reach another instance sooner or later, and other named sets."""
+
+    def put_message(self, *, queue: bytes, name: bytes, content: bytes) -> Awaitable[None]:
+        """Keep a message until it is removed; the same name again replaces it."""
         ...
 
-    def letters(self, *, queue: bytes, most: int) -> Awaitable[Mapping[bytes, bytes]]:
-        """Return up to `most` letters with their contents, a uniform sample if there are more."""
+    def messages(self, *, queue: bytes, most: int) -> Awaitable[Mapping[bytes, bytes]]:
+        """Return up to `most` messages by name, a uniform sample if there are more."""
         ...
 
-    def discard_letter(self, *, queue: bytes, letter: bytes) -> Awaitable[None]:
-        """Forget a letter. Idempotent."""
+    def remove_message(self, *, queue: bytes, name: bytes) -> Awaitable[None]:
+        """Forget a message. Idempotent."""
         ...
 
-    def count_letters(self, *, queue: bytes) -> Awaitable[int]:
-        """Return how many letters wait."""
+    def count_messages(self, *, queue: bytes) -> Awaitable[int]:
+        """Return how many messages wait."""
         ...
 
-    # Blobs: whole values, each replaced as a whole.
 
-    def load(self, *, keys: Sequence[bytes]) -> Awaitable[Sequence[Blob | None]]:
-        """Return the blobs of these names, None where there is none."""
-        ...
-
-    def save(
-        self, *, key: bytes, content: bytes, expected: int | None = None
-    ) -> Awaitable[int | None]:
-        """Replace a blob and return its new version; an erased one begins again at 1.
-
-        With `expected`, only if that is its version still (0: there must be none); returns None,
-        changing nothing, when somebody else was faster: load again and retry.
-        """
-        ...
-
-    # Pages: byte strings that grow and are written in place.
+class Pages(Protocol):
+    """Byte strings that grow and are written in place."""
 
     def read_page(self, *, page: bytes, start: int = 0, end: int | None = None) -> Awaitable[bytes]:
         """Return the bytes in [start, end) as far as the page has them; `end` None is its end."""
@@ -280,11 +338,9 @@ class Store(Protocol):
         """
         ...
 
-    def erase(self, *, keys: Sequence[bytes]) -> Awaitable[None]:
-        """Erase the blobs and the pages of these names. Idempotent."""
-        ...
 
-    # Rosters: consecutive numbers, 0, 1, 2, …, for names, given once and for ever.
+class Rosters(Protocol):
+    """Consecutive numbers, 0, 1, 2, …, for names, given once and for ever."""
 
     def enrol(self, *, roster: bytes, names: Sequence[bytes]) -> Awaitable[Sequence[int]]:
         """Return the number of each name, giving the next free one to a name that has none."""
@@ -300,11 +356,13 @@ class Store(Protocol):
         """Return how many names have a number."""
         ...
 
-    def strike_roster(self, *, roster: bytes) -> Awaitable[None]:
+    def remove_roster(self, *, roster: bytes) -> Awaitable[None]:
         """Forget every name; the next to be enrolled is 0 again. Idempotent."""
         ...
 
-    # Leases: one worker at a time does the background work.
+
+class Leases(Protocol):
+    """One worker at a time does the background work."""
 
     def hold(self, *, lease: bytes, holder: bytes, seconds: float) -> Awaitable[bool]:
         """Take or renew a lease for so long; tell whether `holder` has it now.
@@ -319,7 +377,9 @@ class Store(Protocol):
         """End the lease if `holder` has it. Idempotent."""
         ...
 
-    # Configuration: recommenders and API keys as documents, and secrets. Small, read whole.
+
+class Configurations(Protocol):
+    """Recommenders and API keys as documents, and secrets. Small, read whole."""
 
     def epoch(self) -> Awaitable[int]:
         """Return the registry's epoch: grows with every `put_document` and `remove_document`."""
@@ -347,16 +407,35 @@ class Store(Protocol):
         """Return the secret of that name, storing `proposal` first if there is none."""
         ...
 
-    # Life.
+
+class Store(
+    Ledgers,
+    Sums,
+    Blobs,
+    Events,
+    Queues,
+    Pages,
+    Rosters,
+    Leases,
+    Configurations,
+    Protocol,
+):
+    """Everything. One contract suite (`tests/contracts/test_stores*.py`) runs against every one."""
 
     def ping(self) -> Awaitable[None]:
         """Return once the store has answered; raise `StoreUnavailable` otherwise."""
         ...
 
     async def open(self) -> None:
-        """Connect, load scripts, and refuse a store that would evict ledgers."""
+        """Connect, load scripts, and refuse a store that would evict ledgers or is of another
+        schema."""
         ...
 
     async def close(self) -> None:
         """Let go of every connection."""
         ...
+
+
+def shard_of(principal: bytes) -> int:
+    """Return the shard on which everything of a principal lies."""
+    return principal[0] % SHARDS

@@ -1,0 +1,195 @@
+"""Ledgers, claims and sums in memory; see `memory`, which adds the rest."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+import numpy as np
+
+from discreet.errors import DiscreetError, StateOverflow
+from discreet.privacy.charges import UNLIMITED, Charge
+from discreet.state import checks
+from discreet.state.expiring import Expiring
+from discreet.state.ready import Ready
+from discreet.state.stores import (
+    NO_CHARGE,
+    OWN,
+    Account,
+    Claim,
+    Debit,
+    Debited,
+    FeedbackRecord,
+    Learned,
+    Ledger,
+    Vector,
+)
+
+NOTHING = np.zeros(0, dtype=np.int64)
+NOTHING.setflags(write=False)
+
+
+class MemorySums:
+    """The part of `stores.Store` that counts; `clock` decides which claims have lapsed."""
+
+    def __init__(self, *, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._ledgers: dict[bytes, Ledger] = {}
+        self._markers: dict[bytes, Expiring[tuple[bytes, Charge], None]] = {}
+        self._claims: Expiring[tuple[bytes, bytes], tuple[int, bool]] = Expiring(clock)
+        self._open: dict[bytes, dict[bytes, Vector]] = {}
+        self._frozen: dict[tuple[bytes, int], dict[bytes, Vector]] = {}
+        self._numbers: dict[bytes, int] = {}
+        self._counts: dict[bytes, dict[bytes, int]] = {}
+        self._own: dict[bytes, dict[bytes, Vector]] = {}
+
+    def spend(self, debits: Sequence[Debit]) -> Awaitable[Sequence[Debited | DiscreetError]]:
+        for each in debits:
+            checks.debit(each)
+        return Ready([self._spend(each) for each in debits])
+
+    def _spend(self, debit: Debit) -> Debited:
+        ledger = self._ledgers.get(debit.principal, Ledger())
+        if debit.marker is None:
+            return self._debit(debit, ledger)
+        markers = self._markers.get(debit.principal)
+        if markers is None:
+            markers = self._markers[debit.principal] = Expiring(self._clock)
+        if (debit.marker, debit.charge) in markers:
+            return Debited(True, ledger)
+        after = self._debit(debit, ledger)
+        if after.granted:
+            markers.put((debit.marker, debit.charge), None, debit.marker_ttl)
+        return after
+
+    def _debit(self, debit: Debit, ledger: Ledger) -> Debited:
+        if debit.charge == NO_CHARGE:
+            return Debited(True, ledger)
+        total = ledger[debit.account] + debit.charge
+        if not debit.limit.admits(total):
+            return Debited(False, ledger)
+        return Debited(True, self._book(debit.principal, ledger, debit.account, total))
+
+    def _book(self, principal: bytes, ledger: Ledger, account: Account, total: Charge) -> Ledger:
+        accounts = list(ledger)
+        accounts[account] = total
+        booked = self._ledgers[principal] = Ledger(*accounts)
+        return booked
+
+    def ledgers(self, principals: Sequence[bytes]) -> Awaitable[Sequence[Ledger]]:
+        checks.digests("principals", principals)
+        return Ready([self._ledgers.get(each, Ledger()) for each in principals])
+
+    def forget_markers(self, principal: bytes) -> Awaitable[Sequence[bytes]]:
+        markers = self._markers.pop(checks.digest("principal", principal), None)
+        return Ready(list(dict.fromkeys(marker for marker, _ in markers)) if markers else [])
+
+    def learn(
+        self, records: Sequence[FeedbackRecord]
+    ) -> Awaitable[Sequence[Learned | DiscreetError]]:
+        for each in records:
+            checks.feedback_record(each)
+        return Ready([self._learn(each) for each in records])
+
+    def _learn(self, one: FeedbackRecord) -> Learned | DiscreetError:
+        ledger = self._ledgers.get(one.principal, Ledger())
+        key = (one.principal, one.claim)
+        standing = self._claims.get(key)
+        if standing is not None:
+            reward, added = standing
+            outcome = Claim.DUPLICATE if reward == one.reward else Claim.CONFLICT
+            return Learned(outcome, added, NO_CHARGE, ledger)
+        price, count = NO_CHARGE, 0
+        if one.charge != NO_CHARGE:
+            count = self._counts.get(one.generation, {}).get(one.principal, 0) + 1
+            price = nth_price(one.charge, count)
+            if not one.limit.admits(ledger.feedback + price):
+                self._claims.put(key, (one.reward, False), one.claim_ttl)
+                return Learned(Claim.COUNTED, False, NO_CHARGE, ledger)
+        try:
+            self._add(one)
+        except StateOverflow as overflow:
+            return overflow
+        if count:
+            self._counts.setdefault(one.generation, {})[one.principal] = count
+            ledger = self._book(one.principal, ledger, Account.FEEDBACK, ledger.feedback + price)
+        self._claims.put(key, (one.reward, True), one.claim_ttl)
+        return Learned(Claim.COUNTED, True, price, ledger)
+
+    def _add(self, one: FeedbackRecord) -> None:
+        """Add all increments or none."""
+        shared = self._open.setdefault(one.generation, {})
+        own = self._own.setdefault(one.generation, {})
+        after: dict[bytes, Vector] = {}
+        for block, increments in one.increments.items():
+            before = own.get(one.principal) if block == OWN else shared.get(block)
+            after[block] = added(NOTHING if before is None else before, increments)
+        for block, vector in after.items():
+            if block == OWN:
+                own[one.principal] = vector
+            else:
+                shared[block] = vector
+
+    def freeze(self, *, generation: bytes, number: int) -> Awaitable[None]:
+        checks.digest("generation", generation)
+        checks.number(number)
+        if self._numbers.get(generation, 0) < number:
+            self._numbers[generation] = number
+            self._frozen[generation, number] = self._open.pop(generation, {})
+            self._counts.pop(generation, None)
+        return Ready(None)
+
+    def frozen(self, *, generation: bytes, number: int) -> Awaitable[Mapping[bytes, Vector]]:
+        checks.digest("generation", generation)
+        return Ready(dict(self._frozen.get((generation, checks.number(number)), {})))
+
+    def discard(self, *, generation: bytes, number: int) -> Awaitable[None]:
+        self._frozen.pop((checks.digest("generation", generation), checks.number(number)), None)
+        return Ready(None)
+
+    def own(
+        self, *, generation: bytes, principals: Sequence[bytes]
+    ) -> Awaitable[Sequence[Vector]]:
+        held = self._own.get(checks.digest("generation", generation), {})
+        return Ready([held.get(each, NOTHING) for each in checks.digests("principals", principals)])
+
+    def owners(self, *, generation: bytes) -> Awaitable[Sequence[bytes]]:
+        return Ready(sorted(self._own.get(checks.digest("generation", generation), ())))
+
+    def forget_own(self, *, generation: bytes, principal: bytes) -> Awaitable[bool]:
+        held = self._own.get(checks.digest("generation", generation), {})
+        return Ready(held.pop(checks.digest("principal", principal), None) is not None)
+
+    def erase_sums(self, *, generation: bytes) -> Awaitable[None]:
+        for held in (self._open, self._own, self._counts, self._numbers):
+            held.pop(checks.digest("generation", generation), None)  # type: ignore[attr-defined]
+        for key in [key for key in self._frozen if key[0] == generation]:
+            del self._frozen[key]
+        return Ready(None)
+
+
+def nth_price(charge: Charge, count: int) -> Charge:
+    """Return what the n-th record of a principal in one release adds, if the first costs `charge`.
+
+    n records that share one noise cost n**2 times the rho of one, so the n-th adds 2 n - 1 times.
+    Epsilon of a pure mechanism grows with n, so the n-th adds it once.
+    """
+    return Charge(
+        charge.nano_epsilon,
+        min(charge.nano_rho * (2 * count - 1), UNLIMITED),
+        charge.pico_delta,
+    )
+
+
+def added(before: Vector, increments: Sequence[tuple[int, int]]) -> Vector:
+    """Return a new, read-only vector with the increments added in turn, or raise StateOverflow.
+
+    The vector that was there is never written to, because readers hold it.
+    """
+    longest = max((field for field, _ in increments), default=-1) + 1
+    after = np.zeros(max(len(before), longest), dtype=np.int64)
+    after[: len(before)] = before
+    for field, amount in increments:
+        total = int(after[field]) + amount
+        if total not in checks.INT64:
+            raise StateOverflow("a statistic would leave its 64-bit field")
+        after[field] = total
+    after.setflags(write=False)
+    return after
