@@ -1,22 +1,23 @@
-"""The terms on which somebody is protected: how losses add up, and how much there may be."""
+"""How much a client's answers, or feedback, may cost: a budget, its limit and its reports."""
 
 from dataclasses import dataclass
 from functools import lru_cache
 
-from discreet.privacy.accountants import Budget, accountant
+from discreet.privacy.accountants import Budget, EitherAccountant
 from discreet.privacy.charges import NANO, Charge
 from discreet.privacy.events import Composed, PrivacyEvent
+from discreet.state.stores import NO_CHARGE
 
-FREE = Charge()
+FREE = NO_CHARGE
 _MOST_PRICES = 1_024
 _MOST_REPORTS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
 class PrivacyReport:
-    """What an answer cost, and where the ledger that paid for it stands after it.
+    """What something cost, and where the account that paid for it stands after it.
 
-    All None when the recommender protects nobody.
+    All None where nothing is protected.
     """
 
     epsilon: float | None
@@ -27,36 +28,38 @@ class PrivacyReport:
 UNPROTECTED = PrivacyReport(None, None, None)
 
 
-class Terms:
-    """A budget under one way of accounting. `limit` is what a ledger may hold.
+class BudgetPolicy:
+    """One account's budget. `limit` is what a ledger may hold; prices are of events.
 
-    `reserved_delta` is for releases that have a delta of their own, under zCDP.
+    A release is admitted if the sum of epsilons or the sum of rhos admits it
+    (`accountants.EitherAccountant`). `reserved_delta` is the part of the budget's delta that is
+    kept for releases which have a delta of their own.
     """
 
-    def __init__(self, *, accounting: str, budget: Budget, reserved_delta: float = 0.0) -> None:
-        self.accountant = accountant(accounting, reserved_delta=reserved_delta)
-        self.budget = budget
-        self.limit = self.accountant.limit(budget)
+    def __init__(self, *, epsilon: float, delta: float = 0.0, reserved_delta: float = 0.0) -> None:
+        self.budget = Budget(epsilon=epsilon, delta=delta)
+        self._rule = EitherAccountant(reserved_delta)
+        self.limit = self._rule.limit(self.budget)
         self._prices: dict[tuple[PrivacyEvent, ...], Charge] = {}
         # Ledgers grow by the same few amounts, so that most of them stand where another stood.
         self._report = lru_cache(maxsize=_MOST_REPORTS)(self._compute_report)
 
     def charge(self, events: tuple[PrivacyEvent, ...]) -> Charge:
-        """Return what these releases cost together; plans repeat, so their prices are kept."""
+        """Return what these releases cost together; they repeat, so their prices are kept."""
         known = self._prices.get(events)
         if known is None:
-            known = self.accountant.charge(Composed(events)) if events else FREE
+            known = self._rule.charge(Composed(events)) if events else FREE
             if len(self._prices) < _MOST_PRICES:
                 self._prices[events] = known
         return known
 
     def report(self, *, spent: Charge, charge: Charge = FREE) -> PrivacyReport:
-        """Return how a ledger stands that has just been charged `charge`."""
+        """Return how an account stands that has just been charged `charge`."""
         return self._report(spent, charge)
 
     def _compute_report(self, spent: Charge, charge: Charge) -> PrivacyReport:
         return PrivacyReport(
             epsilon=charge.nano_epsilon / NANO,
-            spent=self.accountant.spent(spent, self.budget),
-            remaining=self.accountant.remaining(spent, self.budget),
+            spent=self._rule.spent(spent, self.budget),
+            remaining=self._rule.remaining(spent, self.budget),
         )

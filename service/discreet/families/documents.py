@@ -7,7 +7,7 @@ algorithm knows is in the `document` module of its package; `every_document` joi
 
 import operator
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -118,10 +118,74 @@ PeerUrl = Annotated[str, Field(min_length=1, max_length=500, strict=True), After
 
 
 class BudgetDocument(Document):
-    """The most that all answers together may tell about one client."""
+    """The most that all answers, or all feedback, of one client may reveal together."""
 
     epsilon: Number = Field(gt=0, le=1e6)
-    delta: Number = Field(default=0.0, ge=0, lt=1)
+    delta: Number = Field(default=1e-6, ge=0, lt=1)
+
+
+class AnswersPrivacyDocument(Document):
+    """What an answer may reveal about the client it is for."""
+
+    epsilon: Number = Field(default=1.0, gt=0, le=50, description="For one recommended item.")
+    budget: BudgetDocument = Field(
+        default=BudgetDocument(epsilon=20.0),
+        description="For all answers to one client. When it is spent, answers are made from the "
+        "released model alone.",
+    )
+    on_exhausted: Literal["degrade", "refuse"] = Field(
+        default="degrade",
+        description="degrade: answer from the released model alone; refuse: answer 403.",
+    )
+
+
+class FeedbackPrivacyDocument(Document):
+    """What the released models may reveal about a client's feedback."""
+
+    epsilon: Number = Field(
+        default=1.0, ge=0.001, le=50, description="For one piece of feedback, for ever."
+    )
+    delta: Number = Field(default=1e-6, gt=1e-12, le=0.1)
+    budget: BudgetDocument = Field(
+        default=BudgetDocument(epsilon=8.0),
+        description="For all feedback of one client. When it is spent, feedback is accepted and "
+        "not learned from.",
+    )
+
+    @model_validator(mode="after")
+    def _payable(self) -> Self:
+        if self.budget.delta == 0:
+            raise ValueError("budget.delta must be greater than 0: the noise is Gaussian")
+        return self
+
+
+Exact = Literal["exact"]
+"""Explicitly disables protection: booked as unlimited, for good."""
+
+
+class ReleasesDocument(Document):
+    """When the next model is released: by the clock, and less often as time goes by.
+
+    Every release adds noise of its own to the sums, so there should not be more of them than
+    learning needs. The moment must not depend on feedback, which is private.
+    """
+
+    seconds: Number = Field(
+        default=2.0, ge=0.05, le=86_400, description="At least so long between two releases,"
+    )
+    growth: Number = Field(
+        default=0.3,
+        ge=0,
+        le=10,
+        description="and at least this share of the recommender's age,",
+    )
+    longest: Number = Field(
+        default=3_600.0, ge=0.05, le=30 * 86_400, description="but no longer than this."
+    )
+
+    def pause(self, age: float) -> float:
+        """Return the seconds to wait after a release at this age of the recommender."""
+        return max(self.seconds, min(self.growth * max(age, 0.0), self.longest))
 
 
 class RecommenderDocument(Document):
@@ -169,7 +233,7 @@ class RecommenderDocument(Document):
         """Raise `ValueError` for an item with a field that this algorithm has no use for."""
         for name in ("title", "categories", "features"):
             if name not in cls.item_fields and getattr(item, name) is not None:
-                raise ValueError(f"items have no {name} here: this algorithm does not use them")
+                raise ValueError(f"items: {name} is not supported by this algorithm")
 
 
 def _as_item(value: Any) -> Any:

@@ -12,8 +12,13 @@ class PeerGateway(Protocol):
         """Tell, without waiting, whether the peer may be spoken to now."""
         ...
 
-    async def post(self, *, peer: str, url: str, content: bytes) -> tuple[int, bytes]:
-        """Send a message; return the answer's status and body, or raise `PeerUnavailable`."""
+    async def post(
+        self, *, peer: str, url: str, content: bytes, seconds: float | None = None
+    ) -> tuple[int, bytes]:
+        """Send a message; return the answer's status and body, or raise `PeerUnavailable`.
+
+        `seconds` is how long the peer may take, if that is not the usual time.
+        """
         ...
 
     def distrust(self, *, peer: str) -> None:
@@ -28,7 +33,9 @@ class NoPeers:
         """Nobody is."""
         return False
 
-    async def post(self, *, peer: str, url: str, content: bytes) -> tuple[int, bytes]:
+    async def post(
+        self, *, peer: str, url: str, content: bytes, seconds: float | None = None
+    ) -> tuple[int, bytes]:
         """Nobody answers."""
         raise PeerUnavailable("there are no peers here", reason="closed")
 

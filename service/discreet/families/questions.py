@@ -1,11 +1,14 @@
-"""Questions and answers, as every family takes and gives them."""
+"""Questions, decisions and feedback, as every family takes and gives them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from discreet.families.budgets import PrivacyReport
 from discreet.errors import InvalidArgument
+from discreet.families.budgets import PrivacyReport
+from discreet.families.observer import AnswerOutcome
+from discreet.privacy.charges import Charge
+from discreet.state.stores import NO_CHARGE, Ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,8 @@ class Recommendation(NamedTuple):
     """The answer. `expires_at` is in seconds since the epoch.
 
     If `vendor` is given, the only item is another vendor's, and its id a handle that the vendor
-    can open. If `round` is given, the item is that round's.
+    can open. If `round` is given, the item is that round's. `reason` says why an answer is not
+    personalised, or not protected.
     """
 
     recommendation_id: str
@@ -79,6 +83,7 @@ class Recommendation(NamedTuple):
     expires_at: int
     vendor: str | None = None
     round: str | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,91 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Feedback was accepted; `duplicate` if it had been counted before."""
+    """Feedback was accepted; `duplicate` if it had been counted before.
+
+    `learned` is False if the client's budget for feedback is spent: then nothing was added.
+    """
 
     duplicate: bool
+    learned: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """A checked question. Families derive their own, with what they need to decide it.
+
+    `client` is the client's principal: a keyed digest.
+    """
+
+    client: bytes
+    limit: int
+
+
+class Choice(NamedTuple):
+    """One recommended slot and the probability with which it was drawn. Never shown to a caller."""
+
+    slot: int
+    propensity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided for one question.
+
+    `choices` and `note` travel in the sealed recommendation id, and are what `learn` is given.
+    `reason` says in a few words why an answer is not personalised, or not protected.
+    `estimated_regret` is the model's own plug-in estimate. If `vendor` is given, the only item is
+    another vendor's, and its id a handle that the vendor can open. `expires_at` ends the time for
+    feedback earlier than the document does.
+    """
+
+    items: tuple[str, ...]
+    choices: tuple[Choice, ...]
+    personalised: bool
+    note: bytes = b""
+    reason: str | None = None
+    estimated_regret: float = 0.0
+    vendor: str | None = None
+    round: str | None = None
+    expires_at: int | None = None
+    decision_id: bytes | None = None
+    """A name for the decision that a family gives itself; otherwise a random one is drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A decision with what it cost the client, and the ledger that paid, after it."""
+
+    decision: Decision
+    outcome: AnswerOutcome
+    charge: Charge = NO_CHARGE
+    ledger: Ledger | None = None
+
+
+class PendingDecision(NamedTuple):
+    """What a recommendation id carries, sealed: enough to learn from feedback."""
+
+    generation: bytes
+    decision_id: bytes
+    expires_at: int
+    principal: bytes
+    personalised: bool
+    choices: tuple[Choice, ...]
+    note: bytes = b""
+
+
+class PendingFeedback(NamedTuple):
+    """Feedback on a decision; a claim on it must be remembered for `ttl` seconds."""
+
+    pending: PendingDecision
+    feedback: Feedback
+    ttl: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What feedback adds to fields of blocks, and the price of a client's first such record
+    between two releases (`stores.FeedbackRecord`)."""
+
+    increments: Mapping[bytes, Sequence[tuple[int, int]]]
+    charge: Charge = NO_CHARGE
