@@ -1,4 +1,17 @@
-"""What happens to one request: recommend, feedback, registry, tokens.
+"""What happens to one request: recommend, feedback, retries, tokens, the registry, releases.
 
-May import state, algorithms and privacy.
+    services   what a worker opens, and how the parts are joined
+    recommend  questions in, answers out
+    feedback   rewards in, receipts out
+    batcher    what arrives in one turn of the event loop goes together
+    retries    answers kept under a caller's event id
+    tokens     sealed recommendation ids
+    registry   which recommenders exist, seen alike by every worker
+    release    from sums to models, and from models into memory
+    background what runs beside requests
+    forwards   answering another vendor's users
+    clients    what is kept about one client
+    keys       API keys
+
+May import families, state and privacy.
 """

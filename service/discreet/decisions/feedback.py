@@ -1,20 +1,18 @@
-"""Feedback: open the token, claim once and merge in one atomic step, answer.
+"""Feedback: open the token, then claim once, charge and add in one atomic step, and answer.
 
 Feedback is idempotent by nature. The same reward again is a duplicate and adds nothing; another
-reward for the same decision is a conflict and adds nothing. Which of them it is, is decided by
-the store in the same script that adds, so no crash or race can count a click twice.
+reward for the same decision is a conflict and adds nothing. Which of them it is, the store decides
+in the same step that adds, so no crash or race can count a click twice.
 """
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from discreet.families.questions import Feedback, Receipt
-from discreet.decisions.family import Word, begun, settled
-from discreet.families.observer import Heard
-from discreet.decisions.recommender import Recommender
-from discreet.decisions.retries import answered_id
-from discreet.decisions.runtime import Runtime
-from discreet.decisions.tokens import open_decision
+from discreet.decisions.batcher import Batcher
+from discreet.decisions.registry import RecommenderRegistry
+from discreet.decisions.retries import StoredAnswers
+from discreet.decisions.tokens import Sealer, open_decision
 from discreet.errors import (
     DiscreetError,
     InvalidArgument,
@@ -22,109 +20,97 @@ from discreet.errors import (
     TokenForged,
     UnknownDecision,
 )
-
-__all__ = ["Feedback", "Receipt", "feedback_batch", "give_feedback"]
+from discreet.families.contract import Recommender
+from discreet.families.observer import FeedbackOutcome, Observer
+from discreet.families.questions import Feedback, PendingFeedback, Receipt
 
 _CLAIM_MARGIN = 60
 """Seconds that a claim outlives its token, so that clocks which disagree cannot count twice."""
 
 
-async def give_feedback(runtime: Runtime, feedback: Feedback) -> Receipt:
-    """Count one reward once."""
-    token = feedback.recommendation_id
-    if token is None:
-        token = await _token_of(runtime, feedback.event_id)
-    await runtime.registry.current()
-    recommender, word = _open(runtime, feedback, token)
-    family = runtime.families[recommender.algorithm]
-    if runtime.told is not None and family.listens(recommender, word):
-        return await runtime.told.join(recommender, word)
-    return await family.hear(runtime, recommender, *word)
+class FeedbackRequests:
+    """Records feedback."""
+
+    def __init__(
+        self,
+        *,
+        registry: RecommenderRegistry,
+        sealer: Sealer,
+        answers: StoredAnswers,
+        observer: Observer,
+        clock: Callable[[], float],
+    ) -> None:
+        self._registry = registry
+        self._sealer = sealer
+        self._answers = answers
+        self._observer = observer
+        self._clock = clock
+        self._batcher: Batcher[PendingFeedback, Receipt] = Batcher(_record)
+
+    async def record(self, feedback: Feedback) -> Receipt:
+        """Count one reward once, together with those that arrive in the same turn."""
+        token = await self._token(feedback)
+        await self._registry.current()
+        return await self._batcher.join(*self._open(feedback, token))
+
+    async def record_many(self, many: Sequence[Feedback]) -> list[Receipt | DiscreetError]:
+        """Count many rewards in few round trips; each succeeds or fails by itself, in order."""
+        await self._registry.current()
+        tokens = await asyncio.gather(*map(self._token, many), return_exceptions=True)
+        receipts: list[Receipt | DiscreetError] = []
+        together: dict[Recommender[Any], list[tuple[int, PendingFeedback]]] = {}
+        for position, (feedback, token) in enumerate(zip(many, tokens, strict=True)):
+            try:
+                if isinstance(token, BaseException):
+                    raise token
+                recommender, pending = self._open(feedback, token)
+            except DiscreetError as error:
+                receipts.append(error)
+                continue
+            receipts.append(_NOT_RECORDED)
+            together.setdefault(recommender, []).append((position, pending))
+        for recommender, group in together.items():
+            outcomes = await _record(recommender, [pending for _, pending in group])
+            for (position, _), outcome in zip(group, outcomes, strict=True):
+                receipts[position] = outcome
+        return receipts
+
+    async def _token(self, feedback: Feedback) -> str:
+        if feedback.recommendation_id is not None:
+            return feedback.recommendation_id
+        if feedback.event_id is None:
+            raise InvalidArgument("recommendation_id", "give either recommendation_id or event_id")
+        return await self._answers.recommendation_id(feedback.event_id)
+
+    def _open(self, feedback: Feedback, token: str) -> tuple[Recommender[Any], PendingFeedback]:
+        """Open the token, and return whose decision it was and what is said about it."""
+        try:
+            pending = open_decision(self._sealer, token)
+        except TokenForged:
+            self._observer.feedback(recommender="", algorithm="", outcome=FeedbackOutcome.FORGED)
+            raise
+        recommender = self._registry.by_generation(pending.generation)
+        if recommender is None:
+            raise UnknownDecision("the recommender that made this recommendation was removed")
+        remaining = pending.expires_at - int(self._clock())
+        if remaining <= 0:
+            self._observer.feedback(
+                recommender=recommender.name,
+                algorithm=recommender.algorithm,
+                outcome=FeedbackOutcome.EXPIRED,
+            )
+            raise TokenExpired("feedback for this recommendation is no longer accepted")
+        return recommender, PendingFeedback(pending, feedback, remaining + _CLAIM_MARGIN)
 
 
-async def feedback_batch(
-    runtime: Runtime, many: Sequence[Feedback]
-) -> list[Receipt | DiscreetError]:
-    """Count many rewards in few round trips; each succeeds or fails by itself, in order."""
-    await runtime.registry.current()
-    named = [one.event_id for one in many if one.recommendation_id is None]
-    found = iter(await _tokens_of(runtime, named) if named else ())
-    receipts: list[Receipt | DiscreetError] = []
-    together: dict[Recommender, list[tuple[int, Word]]] = {}
-    for position, feedback in enumerate(many):
-        token = feedback.recommendation_id
-        known = next(found) if token is None else token
-        opened = known if isinstance(known, DiscreetError) else _opened(runtime, feedback, known)
-        if isinstance(opened, DiscreetError):
-            receipts.append(opened)
-        else:
-            recommender, word = opened
-            receipts.append(_UNHEARD)
-            together.setdefault(recommender, []).append((position, word))
-    groups = [
-        (words, _begin_many(runtime, recommender, [word for _, word in words]))
-        for recommender, words in together.items()
-    ]
-    for words, group in groups:
-        [whole] = await settled([group])
-        for place, (position, _) in enumerate(words):
-            receipts[position] = whole if isinstance(whole, DiscreetError) else whole[place]
-    return receipts
-
-
-_UNHEARD = UnknownDecision("nothing became of this feedback")
+_NOT_RECORDED = UnknownDecision("nothing became of this feedback")
 """Stands where no receipt has been written yet."""
 
 
-def _begin_many(
-    runtime: Runtime, recommender: Recommender, words: Sequence[Word]
-) -> Awaitable[Sequence[Receipt | DiscreetError]] | DiscreetError:
-    return begun(runtime.families[recommender.algorithm].hear_many, runtime, recommender, words)
-
-
-async def _tokens_of(
-    runtime: Runtime, event_ids: Sequence[str | None]
-) -> list[str | DiscreetError]:
-    """Look up the tokens of answers that were kept under event ids, in one round trip."""
-    asked = [asyncio.ensure_future(_token_of(runtime, each)) for each in event_ids]
-    return await settled(asked)
-
-
-async def _token_of(runtime: Runtime, event_id: str | None) -> str:
-    if event_id is None:
-        raise InvalidArgument("recommendation_id", "give either recommendation_id or event_id")
-    event = await runtime.store.find_event(event=runtime.principals.event(event_id))
-    if event is None or event.answer is None:
-        raise UnknownDecision("no recommendation was made under that event_id, or it has expired")
-    return answered_id(runtime, event.answer)
-
-
-def _opened(
-    runtime: Runtime, feedback: Feedback, token: str
-) -> tuple[Recommender, Word] | DiscreetError:
+async def _record(
+    recommender: Recommender[Any], many: Sequence[PendingFeedback]
+) -> Sequence[Receipt | DiscreetError]:
     try:
-        return _open(runtime, feedback, token)
+        return await recommender.record_feedback(many)
     except DiscreetError as error:
-        return error
-
-
-def _open(runtime: Runtime, feedback: Feedback, token: str) -> tuple[Recommender, Word]:
-    """Open the token, and return whose decision it was and what is told about it."""
-    try:
-        pending = open_decision(runtime.sealer, token)
-    except TokenForged:
-        runtime.observer.feedback(recommender="", algorithm="", outcome=Heard.FORGED, reward=0.0)
-        raise
-    recommender = runtime.registry.by_generation(pending.generation)
-    if recommender is None:
-        raise UnknownDecision("the recommender that made this recommendation has been removed")
-    remaining = pending.expires_at - int(runtime.clock())
-    if remaining <= 0:
-        runtime.observer.feedback(
-            recommender=recommender.name,
-            algorithm=recommender.algorithm,
-            outcome=Heard.EXPIRED,
-            reward=0.0,
-        )
-        raise TokenExpired("feedback for this recommendation is no longer accepted")
-    return recommender, Word(pending, feedback, remaining + _CLAIM_MARGIN)
+        return [error] * len(many)

@@ -1,74 +1,216 @@
-"""The questions that callers may ask: one, or many at once."""
+"""Questions in, answers out: the same path for one and for many.
+
+A question is checked by its recommender, answered together with the others of its turn (debit,
+then decide: `Recommender.answer`), and its decision sealed into a `recommendation_id`.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-from discreet.families.questions import Ask, Recommendation
-from discreet.decisions.family import begun, settled
-from discreet.decisions.recommender import Recommender
-from discreet.decisions.retries import recommend_once
-from discreet.decisions.runtime import Runtime
-from discreet.families.budgets import PrivacyReport
-from discreet.errors import DiscreetError, UnknownRecommender
+from discreet.decisions.batcher import Batcher
+from discreet.decisions.registry import RecommenderRegistry
+from discreet.decisions.retries import StoredAnswers
+from discreet.decisions.tokens import Sealer, new_decision_ids, seal_decisions
+from discreet.errors import BudgetExhausted, DiscreetError, UnknownRecommender
+from discreet.families.budgets import FREE
+from discreet.families.contract import Recommender
+from discreet.families.observer import AnswerOutcome, Observer
+from discreet.families.questions import (
+    Answered,
+    Ask,
+    PendingDecision,
+    Question,
+    Recommendation,
+)
+from discreet.privacy.charges import Charge
 
-__all__ = ["Ask", "PrivacyReport", "Recommendation", "recommend", "recommend_batch"]
+_MOST_TOGETHER = 250
+_FEWEST_TOGETHER = 16
+_MOST_VALUES = 200_000
+"""Questions times items of one chunk: others must not wait long behind a batch."""
 
 
-async def recommend(runtime: Runtime, ask: Ask) -> Recommendation:
-    """Answer one question."""
-    recommender = await runtime.registry.find(ask.recommender)
-    turns = runtime.asked
-    if turns is not None and ask.event_id is None:
-        family = runtime.families[recommender.algorithm]
-        if family.joins(recommender, ask):
-            return await turns.join(recommender, ask)
-    return await _begin(runtime, recommender, ask)
+class MarkedQuestion(NamedTuple):
+    """A question, and the mark of the caller's event under which it is debited once."""
+
+    question: Question
+    marker: bytes | None = None
 
 
-async def recommend_batch(
-    runtime: Runtime, asks: Sequence[Ask]
-) -> list[Recommendation | DiscreetError]:
-    """Answer many questions in few round trips; each succeeds or fails by itself, in order."""
-    snapshot = runtime.registry.trusted() or await runtime.registry.current()
-    answers: list[Recommendation | DiscreetError] = [_UNKNOWN] * len(asks)
-    together: dict[str, list[int]] = {}
-    retried: dict[int, Awaitable[Recommendation] | DiscreetError] = {}
-    for position, ask in enumerate(asks):
-        recommender = snapshot.recommenders.get(ask.recommender)
-        if recommender is None:
-            continue
+class RecommendRequests:
+    """Answers questions."""
+
+    def __init__(
+        self,
+        *,
+        registry: RecommenderRegistry,
+        sealer: Sealer,
+        answers: StoredAnswers,
+        observer: Observer,
+        clock: Callable[[], float],
+    ) -> None:
+        self._registry = registry
+        self._sealer = sealer
+        self._stored = answers
+        self._observer = observer
+        self._clock = clock
+        self._batcher: Batcher[MarkedQuestion, Recommendation] = Batcher(self.answer)
+
+    async def recommend(self, ask: Ask) -> Recommendation:
+        """Answer one question, together with those that arrive in the same turn."""
+        recommender = await self._registry.find(ask.recommender)
+        question = recommender.question(ask)
         if ask.event_id is None:
-            together.setdefault(ask.recommender, []).append(position)
-        else:
-            retried[position] = begun(_begin, runtime, recommender, ask)
-    many = [
-        (positions, _begin_many(runtime, snapshot.recommenders[name], asks, positions))
-        for name, positions in together.items()
-    ]
-    for positions, group in many:
-        outcomes = await settled([group])
-        for place, position in enumerate(positions):
-            whole = outcomes[0]
-            answers[position] = whole if isinstance(whole, DiscreetError) else whole[place]
-    for position, one in zip(retried, await settled(list(retried.values())), strict=True):
-        answers[position] = one
-    return answers
+            return await self._batcher.join(recommender, MarkedQuestion(question))
+        return await self._once(recommender, ask, question)
+
+    async def recommend_many(self, asks: Sequence[Ask]) -> list[Recommendation | DiscreetError]:
+        """Answer many questions in few round trips; each succeeds or fails by itself, in order."""
+        snapshot = await self._registry.current()
+        answers: list[Recommendation | DiscreetError] = [_UNKNOWN] * len(asks)
+        together: dict[str, list[tuple[int, MarkedQuestion]]] = {}
+        retried: dict[int, asyncio.Task[Recommendation]] = {}
+        for position, ask in enumerate(asks):
+            recommender = snapshot.recommenders.get(ask.recommender)
+            if recommender is None:
+                continue
+            try:
+                question = recommender.question(ask)
+            except DiscreetError as error:
+                answers[position] = error
+                continue
+            if ask.event_id is None:
+                group = together.setdefault(ask.recommender, [])
+                group.append((position, MarkedQuestion(question)))
+            else:
+                once = self._once(recommender, ask, question)
+                retried[position] = asyncio.create_task(once)
+        for name, group in together.items():
+            many = [marked for _, marked in group]
+            outcomes = await self._answer_in_chunks(snapshot.recommenders[name], many)
+            for (position, _), outcome in zip(group, outcomes, strict=True):
+                answers[position] = outcome
+        for position, task in retried.items():
+            try:
+                answers[position] = await task
+            except DiscreetError as error:
+                answers[position] = error
+        return answers
+
+    async def _answer_in_chunks(
+        self, recommender: Recommender[Any], many: Sequence[MarkedQuestion]
+    ) -> list[Recommendation | DiscreetError]:
+        wide = _MOST_VALUES // max(1, recommender.stored.next_slot)
+        size = max(_FEWEST_TOGETHER, min(_MOST_TOGETHER, wide))
+        chunks = [many[start : start + size] for start in range(0, len(many), size)]
+        # Begun together, so that the store works on one chunk while another is decided.
+        running = [asyncio.ensure_future(self.answer(recommender, chunk)) for chunk in chunks]
+        answers: list[Recommendation | DiscreetError] = []
+        for task, chunk in zip(running, chunks, strict=True):
+            try:
+                answers += await task
+            except DiscreetError as error:
+                answers += [error] * len(chunk)
+        return answers
+
+    async def _once(
+        self, recommender: Recommender[Any], ask: Ask, question: Question
+    ) -> Recommendation:
+        """Answer under the caller's event id: a retry gets the answer that was given."""
+
+        async def fresh(marker: bytes) -> Recommendation:
+            (answer,) = await self.answer(recommender, [MarkedQuestion(question, marker)])
+            if isinstance(answer, DiscreetError):
+                raise answer
+            return answer
+
+        stored = await self._stored.answer_once(recommender, ask, question.client, fresh)
+        if stored.repeated:
+            self._note(recommender, AnswerOutcome.REPEATED, FREE, [stored.answer])
+        return stored.answer
+
+    async def answer(
+        self, recommender: Recommender[Any], many: Sequence[MarkedQuestion]
+    ) -> list[Recommendation | DiscreetError]:
+        """Answer questions to one recommender, and seal the decisions."""
+        questions = [question for question, _ in many]
+        answered = await recommender.answer(questions, [marker for _, marker in many])
+        expires_at = int(self._clock()) + recommender.ttl
+        names = new_decision_ids(len(many))
+        good: list[int] = []
+        pending: list[PendingDecision] = []
+        for row, (one, name, question) in enumerate(zip(answered, names, questions, strict=True)):
+            if isinstance(one, Answered):
+                decision = one.decision
+                good.append(row)
+                pending.append(
+                    PendingDecision(
+                        recommender.generation,
+                        decision.decision_id or name,
+                        min(expires_at, decision.expires_at or expires_at),
+                        question.client,
+                        decision.personalised,
+                        decision.choices,
+                        decision.note,
+                    )
+                )
+        answers: list[Recommendation | DiscreetError] = [
+            _UNKNOWN if isinstance(one, Answered) else one for one in answered
+        ]
+        kinds: dict[tuple[AnswerOutcome, Charge], list[Recommendation]] = {}
+        regrets: dict[tuple[AnswerOutcome, Charge], float] = {}
+        tokens = seal_decisions(self._sealer, pending)
+        for row, token, sealed in zip(good, tokens, pending, strict=True):
+            one = answered[row]
+            assert isinstance(one, Answered)
+            decision = one.decision
+            answer = Recommendation(
+                token,
+                decision.items,
+                decision.personalised,
+                recommender.report(one),
+                sealed.expires_at,
+                decision.vendor,
+                decision.round,
+                decision.reason,
+            )
+            answers[row] = answer
+            kind = (one.outcome, one.charge)
+            kinds.setdefault(kind, []).append(answer)
+            regrets[kind] = regrets.get(kind, 0.0) + max(decision.estimated_regret, 0.0)
+        for kind, alike in kinds.items():
+            self._note(recommender, *kind, alike, regrets[kind])
+        refused = sum(isinstance(one, BudgetExhausted) for one in answered)
+        if refused:
+            self._observer.recommendation(
+                recommender=recommender.name,
+                algorithm=recommender.algorithm,
+                outcome=AnswerOutcome.REFUSED,
+                charge=FREE,
+                items=0,
+                estimated_regret=0.0,
+                answers=refused,
+            )
+        return answers
+
+    def _note(
+        self,
+        recommender: Recommender[Any],
+        outcome: AnswerOutcome,
+        charge: Charge,
+        answers: Sequence[Recommendation],
+        regret: float = 0.0,
+    ) -> None:
+        self._observer.recommendation(
+            recommender=recommender.name,
+            algorithm=recommender.algorithm,
+            outcome=outcome,
+            charge=charge,
+            items=sum(len(answer.items) for answer in answers),
+            estimated_regret=regret,
+            answers=len(answers),
+        )
 
 
-_UNKNOWN = UnknownRecommender("no recommender of that name")
-
-
-def _begin_many(
-    runtime: Runtime, recommender: Recommender, asks: Sequence[Ask], positions: Sequence[int]
-) -> Awaitable[Sequence[Recommendation | DiscreetError]] | DiscreetError:
-    family = runtime.families[recommender.algorithm]
-    return begun(family.answer_many, runtime, recommender, [asks[each] for each in positions])
-
-
-def _begin(runtime: Runtime, recommender: Recommender, ask: Ask) -> Awaitable[Recommendation]:
-    family = runtime.families[recommender.algorithm]
-    if ask.event_id is None:
-        return family.answer(runtime, recommender, ask)
-    # Checked before the claim: a question that cannot be asked must not occupy its event id.
-    family.check(recommender, ask)
-    return asyncio.ensure_future(recommend_once(runtime, recommender, ask))
+_UNKNOWN = UnknownRecommender("no recommender of that name; GET /recommenders lists them")

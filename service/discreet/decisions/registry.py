@@ -18,8 +18,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.families.documents import MOST_ITEMS, ItemDocument, RecommenderDocument
-from discreet.decisions.recommender import Recommender, Stored, describe
 from discreet.decisions.tokens import GENERATION_BYTES
 from discreet.errors import (
     DiscreetError,
@@ -28,12 +26,17 @@ from discreet.errors import (
     UnknownItem,
     UnknownRecommender,
 )
-from discreet.state.stores import Store
+from discreet.families.contract import Recommender, Resources
+from discreet.families.documents import MOST_ITEMS, ItemDocument, RecommenderDocument
+from discreet.families.registration import FAMILIES, read_stored
+from discreet.families.stored import StoredDocument, describe
+from discreet.state.stores import Configurations
 
 log = logging.getLogger(__name__)
 
 RECOMMENDER = "recommender/"
 KEY = "key/"
+_UNKNOWN = "no recommender of that name; GET /recommenders lists them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,35 +45,44 @@ class Snapshot:
 
     epoch: int
     documents: Mapping[str, bytes]
-    recommenders: Mapping[str, Recommender]
-    by_generation: Mapping[bytes, Recommender]
+    recommenders: Mapping[str, Recommender[Any]]
+    by_generation: Mapping[bytes, Recommender[Any]]
 
 
-Compile = Callable[[str, Stored], Recommender]
-Visit = Callable[[Recommender], Awaitable[None]]
+Visit = Callable[[Recommender[Any]], Awaitable[None]]
 
 
 class RecommenderRegistry:
-    """The worker's leased view of the store's registry, and the way to change it."""
+    """The worker's leased view of the store's registry, and the way to change it.
+
+    `prepare` is awaited for a recommender before it answers anything, `retire` once it is replaced
+    or removed in this worker, `erase` once it is removed everywhere.
+    """
 
     def __init__(
         self,
         *,
-        store: Store,
+        store: Configurations,
+        resources: Resources,
         lease_seconds: float,
-        compile_: Compile,
         prepare: Visit,
+        retire: Visit,
         erase: Visit,
     ) -> None:
-        self._compile = compile_
-        self._erase = erase
         self._store = store
+        self._resources = resources
         self._lease = lease_seconds
         self._prepare = prepare
+        self._retire = retire
+        self._erase = erase
         self._snapshot = Snapshot(-1, {}, {}, {})
         self._trusted_until = -1.0
         self._refreshing: asyncio.Task[None] | None = None
         self._poll: asyncio.Task[None] | None = None
+
+    def _build(self, name: str, stored: StoredDocument) -> Recommender[Any]:
+        family = FAMILIES[stored.document.algorithm]
+        return family(name=name, stored=stored, resources=self._resources)
 
     # Reading.
 
@@ -106,7 +118,7 @@ class RecommenderRegistry:
 
     async def _adopt(self, epoch: int, documents: Mapping[str, bytes]) -> None:
         previous = self._snapshot
-        recommenders: dict[str, Recommender] = {}
+        recommenders: dict[str, Recommender[Any]] = {}
         for name, content in documents.items():
             if not name.startswith(RECOMMENDER):
                 continue
@@ -116,7 +128,7 @@ class RecommenderRegistry:
                     recommenders[short] = previous.recommenders[short]
                 continue
             try:
-                recommender = self._compile(short, Stored.decode(content))
+                recommender = self._build(short, read_stored(content))
             except (DiscreetError, ValueError, LookupError):
                 # Written by a version that knows more than we do; the others must go on serving.
                 log.exception("a recommender's document cannot be read; it is not served")
@@ -129,20 +141,23 @@ class RecommenderRegistry:
             recommenders=recommenders,
             by_generation={one.generation: one for one in recommenders.values()},
         )
+        for name, dropped in previous.recommenders.items():
+            if recommenders.get(name) is not dropped:
+                await self._retire(dropped)
 
-    async def find(self, name: str) -> Recommender:
+    async def find(self, name: str) -> Recommender[Any]:
         """Return a recommender by name, or raise `UnknownRecommender`."""
         snapshot = self.trusted() or await self.current()
         recommender = snapshot.recommenders.get(name)
         if recommender is None:
-            raise UnknownRecommender("no recommender of that name; GET /recommenders lists them")
+            raise UnknownRecommender(_UNKNOWN)
         return recommender
 
-    def by_generation(self, generation: bytes) -> Recommender | None:
+    def by_generation(self, generation: bytes) -> Recommender[Any] | None:
         """Return the recommender that a token belongs to, unless it has been removed."""
         return self._snapshot.by_generation.get(generation)
 
-    def held(self) -> list[Recommender]:
+    def loaded(self) -> list[Recommender[Any]]:
         """Return the recommenders in memory, however old."""
         return list(self._snapshot.recommenders.values())
 
@@ -157,7 +172,7 @@ class RecommenderRegistry:
 
     async def show(self, name: str) -> dict[str, Any]:
         """Return a recommender's document."""
-        return describe((await self.find(name)).stored)
+        return describe((await self.find(name)).stored.document)
 
     async def items(self, name: str) -> list[dict[str, Any]]:
         """Return a recommender's items."""
@@ -169,9 +184,10 @@ class RecommenderRegistry:
     async def put(self, name: str, document: RecommenderDocument) -> bool:
         """Create or change a recommender; tell whether it is new. What was learned stays."""
 
-        def change(stored: Stored | None) -> Stored:
+        def change(stored: StoredDocument | None) -> StoredDocument:
             if stored is None:
-                stored = Stored(document, os.urandom(GENERATION_BYTES), {}, 0)
+                generation = os.urandom(GENERATION_BYTES)
+                stored = StoredDocument(document, generation, self._resources.clock(), {}, 0)
             else:
                 _refuse_reshaping(stored.document, document)
             return stored.with_document(document)
@@ -181,7 +197,7 @@ class RecommenderRegistry:
     async def add_items(self, name: str, items: Sequence[ItemDocument]) -> None:
         """Add items, or replace the settings of those that are there."""
 
-        def change(stored: Stored | None) -> Stored:
+        def change(stored: StoredDocument | None) -> StoredDocument:
             held = _present(stored)
             merged = {item.id: item for item in held.document.items}
             merged.update((item.id, item) for item in items)
@@ -192,7 +208,7 @@ class RecommenderRegistry:
     async def hide_item(self, name: str, item: str, hidden: bool) -> None:
         """Hide an item or show it again."""
 
-        def change(stored: Stored | None) -> Stored:
+        def change(stored: StoredDocument | None) -> StoredDocument:
             held = _present(stored)
             _require_item(held, item)
             items = [
@@ -206,7 +222,7 @@ class RecommenderRegistry:
     async def remove_item(self, name: str, item: str) -> None:
         """Remove an item; its slot is retired, so what was learned about it is never reused."""
 
-        def change(stored: Stored | None) -> Stored:
+        def change(stored: StoredDocument | None) -> StoredDocument:
             held = _present(stored)
             _require_item(held, item)
             items = [one for one in held.document.items if one.id != item]
@@ -218,20 +234,22 @@ class RecommenderRegistry:
         """Remove a recommender and everything it learned. Ledgers stay."""
         recommender = await self.find(name)
         if not await self._store.remove_document(name=RECOMMENDER + name):
-            raise UnknownRecommender("no recommender of that name; GET /recommenders lists them")
+            raise UnknownRecommender(_UNKNOWN)
         await self.settle()
         await self._erase(recommender)
 
-    async def _change(self, name: str, change: Callable[[Stored | None], Stored]) -> bool:
+    async def _change(
+        self, name: str, change: Callable[[StoredDocument | None], StoredDocument]
+    ) -> bool:
         full = RECOMMENDER + name
         while True:
             expected = (await self._store.registry()).documents.get(full)
-            changed = change(Stored.decode(expected) if expected is not None else None)
+            changed = change(read_stored(expected) if expected is not None else None)
             content = changed.encode()
             if content == expected:
                 break
-            # Compiling before storing: a document that cannot be compiled must not be stored.
-            self._compile(name, changed)
+            # Built before it is stored: a document that cannot be served must not be stored.
+            self._build(name, changed)
             if await self._store.put_document(name=full, document=content, expected=expected):
                 await self.settle()
                 break
@@ -258,6 +276,8 @@ class RecommenderRegistry:
             self._poll.cancel()
             with suppress(asyncio.CancelledError):
                 await self._poll
+        for recommender in self.loaded():
+            await self._retire(recommender)
 
     async def _keep_fresh(self) -> None:
         while True:
@@ -276,13 +296,13 @@ class RecommenderRegistry:
         await asyncio.shield(self._refreshing)
 
 
-def _present(stored: Stored | None) -> Stored:
+def _present(stored: StoredDocument | None) -> StoredDocument:
     if stored is None:
-        raise UnknownRecommender("no recommender of that name; GET /recommenders lists them")
+        raise UnknownRecommender(_UNKNOWN)
     return stored
 
 
-def _require_item(stored: Stored, item: str) -> None:
+def _require_item(stored: StoredDocument, item: str) -> None:
     if all(item != one.id for one in stored.document.items):
         raise UnknownItem("no such item in this recommender")
 

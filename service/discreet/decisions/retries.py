@@ -5,74 +5,86 @@ event is claimed first, so that an id used for two different questions is told a
 pays. The debit is made once, under the event's mark in the client's ledger. The first answer to be
 stored is the answer for everybody; a draw that came second is thrown away unseen.
 
-What is stored is sealed: the store sees neither the items nor the ledger's standing.
+What is stored is sealed: the store sees neither the items nor how the ledger stands.
 """
 
 import json
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
 
+from discreet.decisions.tokens import Sealer
+from discreet.errors import DiscreetError, EventReused, UnknownDecision
+from discreet.families.budgets import PrivacyReport
+from discreet.families.contract import Recommender
 from discreet.families.questions import Ask, Candidate, Recommendation, Sparse, Vector
-from discreet.families.observer import Answer
-from discreet.decisions.recommender import Recommender
-from discreet.decisions.runtime import Runtime
-from discreet.families.budgets import FREE, PrivacyReport
-from discreet.errors import EventReused
 from discreet.privacy.accountants import Budget
-from discreet.privacy.charges import Limit
+from discreet.state.principals import Principals
+from discreet.state.stores import Debit, Store
 
-_ANSWER = b"discreet answer"
-
-
-async def recommend_once(runtime: Runtime, recommender: Recommender, ask: Ask) -> Recommendation:
-    """Answer under an event id: the same question again gets the same answer and pays nothing."""
-    assert ask.event_id is not None
-    store, event = runtime.store, runtime.principals.event(ask.event_id)
-    fingerprint = _fingerprint(runtime, ask)
-    found = await store.claim_event(event=event, fingerprint=fingerprint, ttl=recommender.ttl)
-    if found.fingerprint != fingerprint:
-        raise EventReused("event_id already names a different request; use a new one")
-    if found.answer is None:
-        # Listed with the client, in the same round trip, whoever pays: erasing the client finds it.
-        listed = store.spend(
-            principal=runtime.principals.client(recommender.name, ask.client),
-            charge=FREE,
-            limit=Limit(),
-            marker=event,
-            marker_ttl=recommender.ttl,
-        )
-        family = runtime.families[recommender.algorithm]
-        fresh = await family.answer(runtime, recommender, ask, marker=event)
-        await listed
-        sealed = runtime.sealer.seal(_encode(fresh), purpose=_ANSWER)
-        standing = await store.answer_event(event=event, answer=sealed, ttl=recommender.ttl)
-        if standing == sealed:
-            return fresh
-    else:
-        standing = found.answer
-    answer = _decode(runtime.sealer.open(standing, purpose=_ANSWER))
-    runtime.observer.recommendation(
-        recommender=recommender.name,
-        algorithm=recommender.algorithm,
-        outcome=Answer.REPEATED,
-        charge=FREE,
-        items=len(answer.items),
-        estimated_regret=0.0,
-    )
-    return answer
+_PURPOSE = b"discreet answer"
 
 
-def answered_id(runtime: Runtime, sealed: bytes) -> str:
-    """Return the `recommendation_id` inside a stored answer."""
-    return _decode(runtime.sealer.open(sealed, purpose=_ANSWER)).recommendation_id
+class StoredAnswer(NamedTuple):
+    """The answer that stands under an event id, and whether it had been given before."""
+
+    answer: Recommendation
+    repeated: bool
 
 
-def _fingerprint(runtime: Runtime, ask: Ask) -> bytes:
-    question = [ask.recommender, ask.client, ask.limit, list(ask.exclude)]
-    wanted = None if ask.candidates is None else [_plain(one) for one in ask.candidates]
-    parts = [json.dumps([*question, wanted]).encode(), json.dumps(list(ask.context)).encode()]
-    if not (ask.features is None and ask.category is None and ask.round is None):
+class StoredAnswers:
+    """Keeps answers under event ids, sealed."""
+
+    def __init__(self, *, store: Store, principals: Principals, sealer: Sealer) -> None:
+        self._store = store
+        self._principals = principals
+        self._sealer = sealer
+
+    async def answer_once(
+        self,
+        recommender: Recommender[Any],
+        ask: Ask,
+        client: bytes,
+        fresh: Callable[[bytes], Awaitable[Recommendation]],
+    ) -> StoredAnswer:
+        """Return the answer under the question's event id, making it with `fresh` if need be."""
+        assert ask.event_id is not None
+        event, ttl = self._principals.event(ask.event_id), recommender.ttl
+        fingerprint = self._fingerprint(ask)
+        found = await self._store.claim_event(event=event, fingerprint=fingerprint, ttl=ttl)
+        if found.fingerprint != fingerprint:
+            raise EventReused("event_id already names a different request; use a new one")
+        stands = found.answer
+        if stands is None:
+            # Listed with the client, whoever pays: erasing the client finds it.
+            listed = self._store.spend([Debit(client, marker=event, marker_ttl=ttl)])
+            answer = await fresh(event)
+            for outcome in await listed:
+                if isinstance(outcome, DiscreetError):
+                    raise outcome
+            (sealed,) = self._sealer.seal([_encode(answer)], purpose=_PURPOSE)
+            stands = await self._store.answer_event(event=event, answer=sealed, ttl=ttl)
+            if stands == sealed:
+                return StoredAnswer(answer, repeated=False)
+        return StoredAnswer(self._open(stands), repeated=True)
+
+    async def recommendation_id(self, event_id: str) -> str:
+        """Return the id of the recommendation that was made under an event id."""
+        event = await self._store.find_event(event=self._principals.event(event_id))
+        if event is None or event.answer is None:
+            raise UnknownDecision(
+                "no recommendation was made under that event_id, or it has expired"
+            )
+        return self._open(event.answer).recommendation_id
+
+    def _open(self, sealed: bytes) -> Recommendation:
+        return _decode(self._sealer.open(sealed, purpose=_PURPOSE))
+
+    def _fingerprint(self, ask: Ask) -> bytes:
+        wanted = None if ask.candidates is None else [_plain(one) for one in ask.candidates]
         features = None if ask.features is None else _numbers(ask.features)
-        parts.append(json.dumps([features, ask.category, ask.round]).encode())
-    return runtime.principals.request(parts)
+        question = [ask.recommender, ask.client, ask.limit, list(ask.exclude), wanted]
+        rest = [list(ask.context), features, ask.category, ask.round]
+        return self._principals.request([json.dumps(question).encode(), json.dumps(rest).encode()])
 
 
 def _plain(candidate: str | Candidate) -> object:
@@ -89,35 +101,23 @@ def _numbers(features: Vector) -> object:
 
 def _encode(answer: Recommendation) -> bytes:
     privacy = answer.privacy
-    return json.dumps(
-        [
-            answer.recommendation_id,
-            answer.items,
-            answer.personalised,
-            privacy.epsilon,
-            privacy.spent and [privacy.spent.epsilon, privacy.spent.delta],
-            privacy.remaining and [privacy.remaining.epsilon, privacy.remaining.delta],
-            answer.expires_at,
-            answer.vendor,
-            answer.round,
-        ]
-    ).encode()
+    report = [
+        privacy.epsilon,
+        privacy.spent and [privacy.spent.epsilon, privacy.spent.delta],
+        privacy.remaining and [privacy.remaining.epsilon, privacy.remaining.delta],
+    ]
+    return json.dumps(answer._replace(privacy=report)).encode()  # type: ignore[arg-type]
 
 
 def _decode(content: bytes) -> Recommendation:
-    # An answer stored by a version that knew no rounds, or no vendors, ends earlier.
-    fields = (*json.loads(content), None, None)
-    recommendation_id, items, personalised, epsilon, spent, remaining, expires_at = fields[:7]
-    return Recommendation(
-        recommendation_id=recommendation_id,
-        items=tuple(items),
-        personalised=personalised,
+    values = json.loads(content)
+    fields = Recommendation._make(values)
+    epsilon, spent, remaining = values[Recommendation._fields.index("privacy")]
+    return fields._replace(
+        items=tuple(fields.items),
         privacy=PrivacyReport(
             epsilon=epsilon,
-            spent=spent and Budget(epsilon=spent[0], delta=spent[1]),
-            remaining=remaining and Budget(epsilon=remaining[0], delta=remaining[1]),
+            spent=spent and Budget(*spent),
+            remaining=remaining and Budget(*remaining),
         ),
-        expires_at=expires_at,
-        vendor=fields[7],
-        round=fields[8],
     )

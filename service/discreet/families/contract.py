@@ -128,8 +128,10 @@ class Recommender(ABC, Generic[M]):
             dtype=np.intp,
         )
         self._visible_set = frozenset(self.visible.tolist())
-        self.asked = True
+        self.asked = False
         """Whether a question came since the last look: a public fact, unlike feedback."""
+        self.asked_in = -1
+        """The release after which somebody is known to have asked, in this worker or another."""
         self._parts: dict[type, object] = {}
         self.current: Current[M] = Current(0, stored.created, self.blank())
 

@@ -163,6 +163,25 @@ Exact = Literal["exact"]
 """Explicitly disables protection: booked as unlimited, for good."""
 
 
+def _protection(value: Any) -> str:
+    return "(exact)" if isinstance(value, str) else "(private)"
+
+
+AnswersPrivacy = Annotated[
+    Annotated[AnswersPrivacyDocument, Tag("(private)")] | Annotated[Exact, Tag("(exact)")],
+    Discriminator(_protection),
+]
+FeedbackPrivacy = Annotated[
+    Annotated[FeedbackPrivacyDocument, Tag("(private)")] | Annotated[Exact, Tag("(exact)")],
+    Discriminator(_protection),
+]
+
+
+def protection(feedback: FeedbackPrivacyDocument | Exact) -> object:
+    """Return what must not change while records wait that were paid for under it."""
+    return feedback if feedback == "exact" else (feedback.epsilon, feedback.delta)
+
+
 class ReleasesDocument(Document):
     """When the next model is released: by the clock, and less often as time goes by.
 

@@ -34,7 +34,7 @@ def _adapter() -> TypeAdapter[RecommenderDocument]:
 
 
 def every_document() -> Any:
-    """Return the type of every recommender's document: `algorithm` decides which fields there are."""
+    """Return the type of every recommender's document; `algorithm` tells them apart."""
     documents = tuple(family.document_class for family in FAMILIES.values())
     return Annotated[Union[documents], Field(discriminator="algorithm")]  # noqa: UP007
 

@@ -21,11 +21,8 @@ Everything here sees aggregates only: no request, no context.
 """
 
 import numpy as np
-import numpy.typing as npt
 
-from discreet.families.p_dap.contract import Floats
-
-Slots = npt.NDArray[np.intp]
+from discreet.families.choice import Floats, Slots
 
 MOST_ARMS = 128
 """A longer shortlist is obeyed less than half the time even at epsilon 4.8."""

@@ -156,6 +156,6 @@ def private(folder: Path) -> None:
 
 def environment() -> dict[str, str]:
     """Return our environment with the package importable from anywhere."""
-    root = str(Path(service.__file__).resolve().parents[1])
+    root = str(Path(discreet.__file__).resolve().parents[1])
     inherited = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{inherited}" if inherited else root}

@@ -2,25 +2,30 @@
 
 A script may touch the keys of one hash tag only, so that everything runs unchanged on a cluster:
 
-    ledger, markers       {principal}   a debit and what makes it idempotent
-    cell, claim           {address}     statistics and the feedback already counted in them
-    event                 {event}       a caller's event id and its answer
-    index                 {index}       which cells exist
-    queue                 {queue}       letters to other instances
-    blob, page            {key}         values replaced whole, and values written in place
-    roster                {roster}      numbers of names
-    lease                 {lease}       who does the background work
-    documents, epoch,     {config}      small, read whole
+    ledger, markers, claim,     {shard}     feedback is claimed, paid for and added in one step
+    sums, counts, release
+    event                       {event}     a caller's event id and its answer
+    queue                       {queue}     messages to other instances
+    blob, page                  {key}       values replaced whole, and values written in place
+    roster                      {roster}    numbers of names
+    lease                       {lease}     who does the background work
+    schema, documents, epoch,   {config}    small, read whole
     secrets
 
 Digests inside a tag are base64, because a raw byte could be the brace that ends the tag. After
-the tag nothing is parsed, so a claim follows as it is: claims are the most numerous keys.
+the tag nothing is parsed, so digests follow as they are: ledgers and claims are the most numerous.
+A digest that something else follows has its length before it, so that no two things share a key.
+
+A *directory* is a set of names, and beside it one value for each name, under the directory's key
+followed by the name. Sums are kept in directories: blocks by name, own sums by principal.
 """
 
 import re
 from binascii import b2a_base64
 
 from discreet.errors import InvalidArgument
+from discreet.state.slots import SHARD_TAGS
+from discreet.state.stores import shard_of
 
 DEFAULT_NAMESPACE = "discreet"
 _NAMESPACE = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -32,67 +37,83 @@ class Keys:
     def __init__(self, namespace: str = DEFAULT_NAMESPACE) -> None:
         if not _NAMESPACE.fullmatch(namespace):
             raise InvalidArgument("namespace", "must be 1 to 64 of A-Z a-z 0-9 . _ -")
-        prefix = namespace.encode()
-        self._ledger = prefix + b":l:{"
-        self._markers = prefix + b":m:{"
-        self._cell = prefix + b":c:{"
-        self._claim = prefix + b":f:{"
-        self._event = prefix + b":e:{"
-        self._index = prefix + b":i:{"
-        self._queue = prefix + b":q:{"
-        self._blob = prefix + b":b:{"
-        self._page = prefix + b":p:{"
-        self._roster = prefix + b":r:{"
-        self._lease = prefix + b":h:{"
-        self.documents = prefix + b":documents:{config}"
-        self.epoch = prefix + b":epoch:{config}"
-        self.secrets = prefix + b":secrets:{config}"
+        self.namespace = namespace
+        prefix = namespace.encode() + b":"
+        self._shards = [prefix + b"{" + tag + b"}" for tag in SHARD_TAGS]
+        self._prefix = prefix
+        self.schema = prefix + b"schema:{config}"
+        self.documents = prefix + b"documents:{config}"
+        self.epoch = prefix + b"epoch:{config}"
+        self.secrets = prefix + b"secrets:{config}"
 
     def ledger(self, principal: bytes) -> bytes:
-        """Return the key of three packed columns. Never expires."""
-        return self._ledger + encoded(principal) + b"}"
+        """Return the key of what a principal has spent. Never expires."""
+        return self._shards[shard_of(principal)] + b"l" + principal
 
     def markers(self, principal: bytes) -> bytes:
         """Return the key of a sorted set: paid-for markers by the time at which they lapse."""
-        return self._markers + encoded(principal) + b"}"
+        return self._shards[shard_of(principal)] + b"m" + principal
 
-    def cell(self, address: bytes) -> bytes:
-        """Return the key of packed sums."""
-        return self._cell + encoded(address) + b"}"
+    def claim(self, principal: bytes, claim: bytes) -> bytes:
+        """Return the key of one counted reward. Expires with the claim."""
+        return self._shards[shard_of(principal)] + b"c" + _sized(principal) + claim
 
-    def claim(self, address: bytes, claim: bytes) -> bytes:
-        """Return the key of one counted reward."""
-        return self._claim + encoded(address) + b"}" + claim
+    def sums(self, shard: int, generation: bytes) -> bytes:
+        """Return the key of a directory: sums that gather for the next release, by block."""
+        return self._shards[shard] + b"s" + _sized(generation)
+
+    def own(self, shard: int, generation: bytes) -> bytes:
+        """Return the key of a directory: own sums, by principal."""
+        return self._shards[shard] + b"o" + _sized(generation)
+
+    def frozen(self, shard: int, generation: bytes) -> bytes:
+        """Return the key of a set: the numbers of releases whose sums are set aside.
+
+        The key followed by a number and a colon is the directory of those sums, by block.
+        """
+        return self._shards[shard] + b"f" + _sized(generation)
+
+    def counts(self, shard: int, generation: bytes) -> bytes:
+        """Return the key of a hash: principal to number of records since the last freeze."""
+        return self._shards[shard] + b"n" + generation
+
+    def release(self, shard: int, generation: bytes) -> bytes:
+        """Return the key of the number of the last release that was frozen."""
+        return self._shards[shard] + b"r" + generation
 
     def event(self, event: bytes) -> bytes:
         """Return the key of a hash: fingerprint and answer."""
-        return self._event + encoded(event) + b"}"
-
-    def index(self, index: bytes) -> bytes:
-        """Return the key of a hash: address to level."""
-        return self._index + encoded(index) + b"}"
+        return self._tagged(b"e", event)
 
     def queue(self, queue: bytes) -> bytes:
-        """Return the key of a hash: letter to content."""
-        return self._queue + encoded(queue) + b"}"
+        """Return the key of a hash: name to message."""
+        return self._tagged(b"q", queue)
 
     def blob(self, key: bytes) -> bytes:
         """Return the key of a version and a content."""
-        return self._blob + encoded(key) + b"}"
+        return self._tagged(b"b", key)
 
     def page(self, page: bytes) -> bytes:
         """Return the key of bytes that are written in place."""
-        return self._page + encoded(page) + b"}"
+        return self._tagged(b"p", page)
 
     def roster(self, roster: bytes) -> bytes:
         """Return the key of a hash: name to number."""
-        return self._roster + encoded(roster) + b"}"
+        return self._tagged(b"r", roster)
 
     def lease(self, lease: bytes) -> bytes:
         """Return the key of a lease's holder. Expires with the lease."""
-        return self._lease + encoded(lease) + b"}"
+        return self._tagged(b"h", lease)
+
+    def _tagged(self, kind: bytes, digest: bytes) -> bytes:
+        tag = b2a_base64(digest, newline=False).rstrip(b"=")
+        return self._prefix + kind + b":{" + tag + b"}"
 
 
-def encoded(digest: bytes) -> bytes:
-    """Return a digest in letters that cannot end a hash tag, without padding."""
-    return b2a_base64(digest, newline=False).rstrip(b"=")
+def frozen_sums(frozen: bytes, number: int) -> bytes:
+    """Return the key of a directory: sums set aside for a release, by block."""
+    return b"%b%d:" % (frozen, number)
+
+
+def _sized(digest: bytes) -> bytes:
+    return bytes((len(digest),)) + digest

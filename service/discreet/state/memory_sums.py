@@ -144,9 +144,7 @@ class MemorySums:
         self._frozen.pop((checks.digest("generation", generation), checks.number(number)), None)
         return Ready(None)
 
-    def own(
-        self, *, generation: bytes, principals: Sequence[bytes]
-    ) -> Awaitable[Sequence[Vector]]:
+    def own(self, *, generation: bytes, principals: Sequence[bytes]) -> Awaitable[Sequence[Vector]]:
         held = self._own.get(checks.digest("generation", generation), {})
         return Ready([held.get(each, NOTHING) for each in checks.digests("principals", principals)])
 
@@ -159,7 +157,7 @@ class MemorySums:
 
     def erase_sums(self, *, generation: bytes) -> Awaitable[None]:
         for held in (self._open, self._own, self._counts, self._numbers):
-            held.pop(checks.digest("generation", generation), None)  # type: ignore[attr-defined]
+            held.pop(checks.digest("generation", generation), None)
         for key in [key for key in self._frozen if key[0] == generation]:
             del self._frozen[key]
         return Ready(None)

@@ -5,16 +5,15 @@ from typing import Any, TypeVar
 
 from discreet.errors import DiscreetError, StateOverflow, StoreUnavailable, UnknownDecision
 from discreet.state import checks
-from discreet.state.codec import FIELD_BYTES, LEDGER_BYTES, unpack_charge, unpack_rows, unpack_vector
+from discreet.state.codec import ACCOUNT_BYTES, unpack_ledger
 from discreet.state.stores import (
-    Account,
+    NO_CHARGE,
     Blob,
     Claim,
+    Debited,
     Event,
     Learned,
     Registry,
-    Rows,
-    Vector,
     Written,
 )
 
@@ -24,8 +23,25 @@ VERSION_BYTES = 8
 _CLAIMS = {1: Claim.COUNTED, 2: Claim.DUPLICATE, 3: Claim.CONFLICT}
 
 
+def outcome(read: Callable[[Any], T], reply: Any) -> T | DiscreetError:
+    """Return what a reply means, or its error; one that makes no sense is a store out of order."""
+    if isinstance(reply, DiscreetError):
+        return reply
+    try:
+        return read(reply)
+    except DiscreetError as error:
+        return error
+    except (ValueError, TypeError, IndexError, KeyError):
+        return StoreUnavailable("the store holds something that cannot be read")
+
+
 def nothing(reply: object) -> None:
     """Any reply but an error will do."""
+
+
+def whole(reply: Any) -> Any:
+    """The reply is the answer."""
+    return reply
 
 
 def count(reply: bytes | None) -> int:
@@ -33,71 +49,31 @@ def count(reply: bytes | None) -> int:
     return int(reply or 0)
 
 
-def account(reply: tuple[int, bytes]) -> Account:
+def debited(reply: tuple[int, bytes]) -> Debited:
     """Read what `spend.lua` returns."""
     granted, ledger = reply
     if granted not in (0, 1):
         raise ValueError("an unreadable ledger")
-    return Account(granted == 1, unpack_charge(ledger))
-
-
-def accounts(many: Sequence[Any]) -> list[Account | DiscreetError]:
-    """Read what `spend.lua` returned to each of many."""
-    return [each if isinstance(each, DiscreetError) else _tried(account, each) for each in many]
-
-
-def rows(many: Sequence[Any], *, fields: int) -> Rows:
-    """Read many vectors; one that is not whole fields cannot be read."""
-    stored = list(many)
-    failed: dict[int, DiscreetError] = {}
-    for row, each in enumerate(stored):
-        if each is None:
-            stored[row] = b""
-        elif type(each) is not bytes or len(each) % FIELD_BYTES:
-            failed[row] = each if isinstance(each, DiscreetError) else unreadable()
-            stored[row] = b""
-    return Rows(unpack_rows(stored, fields), failed)
-
-
-def _tried(read: Callable[[Any], T], reply: Any) -> T | DiscreetError:
-    try:
-        return read(reply)
-    except DiscreetError as error:
-        return error
-    except (ValueError, TypeError, IndexError, KeyError):
-        return unreadable()
-
-
-def unreadable() -> StoreUnavailable:
-    """Return the error for a reply that makes no sense: the store is out of order."""
-    return StoreUnavailable("the store holds something that cannot be read")
+    return Debited(granted == 1, unpack_ledger(ledger))
 
 
 def markers(reply: Sequence[bytes]) -> list[bytes]:
-    """Read what `forget_markers.lua` returns: markers, each with the charge that it paid for."""
-    return list(dict.fromkeys(each[:-LEDGER_BYTES] for each in reply))
+    """Read what `forget_markers.lua` returns: markers, each with what it paid for."""
+    return list(dict.fromkeys(each[: -1 - ACCOUNT_BYTES] for each in reply))
 
 
-def learned(reply: tuple[int, bytes]) -> Learned:
+def learned(reply: tuple[int, int, bytes, bytes]) -> Learned:
     """Read what `learn.lua` returns."""
-    outcome, first = reply
-    if outcome == -1:
+    claim, added, price, ledger = reply
+    if claim == -1:
         raise StateOverflow("a statistic would leave its 64-bit field")
-    return Learned(_CLAIMS[outcome], int.from_bytes(first, "big", signed=True))
+    # A price is packed like the first account of a ledger.
+    paid = unpack_ledger(price).answers if price else NO_CHARGE
+    return Learned(_CLAIMS[claim], added == 1, paid, unpack_ledger(ledger))
 
 
-def learned_each(many: Sequence[Any]) -> list[Learned | DiscreetError]:
-    """Read what `learn.lua` returned to each of many."""
-    return [each if isinstance(each, DiscreetError) else _tried(learned, each) for each in many]
-
-
-def levels(reply: Sequence[bytes]) -> Mapping[bytes, int]:
-    """Read addresses and their levels, alternating."""
-    return {address: int(level) for address, level in zip(reply[::2], reply[1::2], strict=True)}
-
-
-def letters(reply: Sequence[bytes]) -> Mapping[bytes, bytes]:
-    """Read letters and their contents, alternating."""
+def pairs(reply: Sequence[bytes]) -> Mapping[bytes, bytes]:
+    """Read names and values, alternating."""
     return dict(zip(reply[::2], reply[1::2], strict=True))
 
 
@@ -125,28 +101,29 @@ def answer(reply: bytes | None) -> bytes:
 def registry(reply: tuple[bytes | None, Sequence[bytes]]) -> Registry:
     """Read what `registry.lua` returns."""
     epoch, flat = reply
-    documents = zip(flat[::2], flat[1::2], strict=True)
-    return Registry(
-        epoch=count(epoch), documents={name.decode(): document for name, document in documents}
-    )
+    documents = {name.decode(): document for name, document in pairs(flat).items()}
+    return Registry(epoch=count(epoch), documents=documents)
 
 
-def vectors(reply: bytes | None) -> list[Vector]:
-    """Read the only vector that was asked for."""
-    return [unpack_vector(reply)]
+def version(reply: bytes) -> int:
+    """Read the beginning of a blob: its version; 0 if there is no blob."""
+    found = int.from_bytes(reply, "big", signed=True)
+    if reply and (len(reply) != VERSION_BYTES or found < 1):
+        raise ValueError("a blob without a version")
+    return found
 
 
 def blob(reply: bytes | None) -> Blob | None:
     """Read a version and a content, if they are there."""
     if reply is None:
         return None
-    version = int.from_bytes(reply[:VERSION_BYTES], "big", signed=True)
-    if len(reply) < VERSION_BYTES or version < 1:
+    found = version(reply[:VERSION_BYTES])
+    if not found:
         raise ValueError("a blob without a version")
-    return Blob(version=version, content=reply[VERSION_BYTES:])
+    return Blob(version=found, content=reply[VERSION_BYTES:])
 
 
-def version(reply: int) -> int | None:
+def saved(reply: int) -> int | None:
     """Read what `save_blob.lua` returns."""
     if reply < 0:
         raise ValueError("a blob without a version")
@@ -169,7 +146,3 @@ def length(reply: int) -> int | None:
 def numbers(reply: Sequence[bytes | None]) -> list[int | None]:
     """Read numbers of names, None where there is none."""
     return [None if number is None else int(number) for number in reply]
-
-
-vector = unpack_vector
-charge = unpack_charge

@@ -217,9 +217,7 @@ class Sums(Protocol):
         """Erase what was set aside for a release whose model is stored. Idempotent."""
         ...
 
-    def own(
-        self, *, generation: bytes, principals: Sequence[bytes]
-    ) -> Awaitable[Sequence[Vector]]:
+    def own(self, *, generation: bytes, principals: Sequence[bytes]) -> Awaitable[Sequence[Vector]]:
         """Return the own sums of these principals; who has none has an empty vector."""
         ...
 

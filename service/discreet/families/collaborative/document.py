@@ -1,24 +1,24 @@
 """What a collaborative recommender is told, beside what all of them are."""
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from discreet.families.documents import Document, Number, RecommenderDocument
+from discreet.families.documents import (
+    Document,
+    FeedbackPrivacy,
+    FeedbackPrivacyDocument,
+    RecommenderDocument,
+    ReleasesDocument,
+)
 
 MOST_NEIGHBOURS = 500
 
 
 class TrainingDocument(Document):
-    """How the model is made, beside the answers, in a process of its own."""
+    """How items are compared. It happens with a release, in a process of its own."""
 
-    seconds: Number = Field(
-        default=60.0,
-        ge=1,
-        le=86_400,
-        description="At least so long between the beginnings of two trainings. Nothing is trained "
-        "while no profile changes.",
-    )
     neighbours: int = Field(
         default=100,
         ge=1,
@@ -35,21 +35,32 @@ class TrainingDocument(Document):
     )
 
 
-class UnprotectedDocument(Document):
-    """There is no other mode here: whoever wants protection perturbs the profile before sending."""
+class CollaborativePrivacyDocument(Document):
+    """Profiles are used as they were sent; feedback has a dial."""
 
-    mode: Literal["none"] = Field(
-        default="none",
-        description="none: profiles are used exactly as they were sent. Protection happens before, "
-        "on the user's own device.",
+    answers: Literal["exact", "on-device"] = Field(
+        default="exact",
+        description="exact: answers follow the client's profile without noise, and are booked as "
+        "unlimited. on-device: the same answers, where every profile was made private on the "
+        "client's device before it was sent (discreet hub): then they cost nothing more.",
     )
+    feedback: FeedbackPrivacy = FeedbackPrivacyDocument()
 
 
 class CollaborativeDocument(RecommenderDocument):
-    """Recommends what goes with a client's profile. Knows nothing of privacy, and says so."""
+    """Recommends what goes with a client's profile, and what is popular."""
 
     item_fields: ClassVar[frozenset[str]] = frozenset({"title", "categories"})
 
     algorithm: Literal["collaborative"]
     training: TrainingDocument = TrainingDocument()
-    privacy: UnprotectedDocument = UnprotectedDocument()
+    releases: ReleasesDocument = ReleasesDocument()
+    privacy: CollaborativePrivacyDocument = CollaborativePrivacyDocument()
+
+    def fixed(self) -> Mapping[str, object]:
+        """Return what cannot change: also what waiting feedback was priced for."""
+        feedback = self.privacy.feedback
+        fixed = {**super().fixed(), "privacy.feedback": "exact"}
+        if isinstance(feedback, FeedbackPrivacyDocument):
+            fixed["privacy.feedback"] = (feedback.epsilon, feedback.delta)
+        return fixed

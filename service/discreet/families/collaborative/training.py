@@ -1,6 +1,6 @@
-"""Training, in a process of its own: profiles come in, a snapshot goes out.
+"""Training, in a process of its own: profiles come in, similarities of items go out.
 
-    python -m discreet.families.collaborative.training NEIGHBOURS <profiles >snapshot
+    python -m discreet.families.collaborative.training NEIGHBOURS <profiles >similarities
 
 A process rather than a thread, because sparse matrices are built under the interpreter's lock, and
 whoever is being recommended something should not wait for that. It can be killed, its memory goes
@@ -21,20 +21,23 @@ import sys
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from discreet.families.collaborative.snapshot import Ints, Snapshot, untaught
+from discreet.families.collaborative.similarities import Ints, ItemSimilarities, pack
 
-_GENTLE = 10
+_NICENESS = 10
 
 
-def fit(*, starts: Ints, slots: Ints, live: Ints, neighbours: int) -> Snapshot:
-    """Find every live item's neighbours. Profile p is `slots[starts[p]:starts[p + 1]]`."""
+def fit(*, starts: Ints, slots: Ints, live: Ints, neighbours: int) -> ItemSimilarities:
+    """Return every live item's neighbours. Profile p is `slots[starts[p]:starts[p + 1]]`.
+
+    `live` are the slots of the catalogue's items; what a profile has beside them is left out.
+    """
     profiles, size = len(starts) - 1, int(live.max(initial=-1)) + 1
     allowed = np.zeros(max(size, int(slots.max(initial=-1)) + 1), dtype=bool)
     allowed[live] = True
     kept = allowed[slots]
     items = slots[kept]
     if not len(items):
-        return untaught(size=size)
+        return ItemSimilarities.untrained(size)
     owners = np.repeat(np.arange(profiles), np.diff(starts))[kept]
     counts = np.bincount(items, minlength=size)
     sizes = np.bincount(owners, minlength=profiles)
@@ -47,13 +50,13 @@ def fit(*, starts: Ints, slots: Ints, live: Ints, neighbours: int) -> Snapshot:
     model.fit(matrix, show_progress=False)
     near = model.similarity.tocoo()
     useful = (near.row != near.col) & (near.data > 0)
-    spoken = csr_matrix(
+    speaks = csr_matrix(
         (near.data[useful], (near.col[useful], near.row[useful])), shape=(size, size)
     )
-    return Snapshot(
-        starts=spoken.indptr.astype(np.int64),
-        slots=spoken.indices.astype(np.int64),
-        weights=spoken.data.astype(np.float64),
+    return ItemSimilarities(
+        starts=speaks.indptr.astype(np.int64),
+        slots=speaks.indices.astype(np.int64),
+        weights=speaks.data.astype(np.float64),
         counts=counts.astype(np.int64),
         profiles=profiles,
     )
@@ -68,15 +71,15 @@ def pack_profiles(*, starts: Ints, slots: Ints, live: Ints) -> bytes:
 
 
 def trained(content: bytes, neighbours: int) -> bytes:
-    """Return the snapshot of what `pack_profiles` packed."""
+    """Return the packed similarities of what `pack_profiles` packed."""
     source = io.BytesIO(content)
     starts, slots, live = (np.load(source, allow_pickle=False) for _ in range(3))
-    return fit(starts=starts, slots=slots, live=live, neighbours=neighbours).encode()
+    return pack(fit(starts=starts, slots=slots, live=live, neighbours=neighbours).arrays())
 
 
 def main() -> None:
-    """Read profiles from the standard input, write a snapshot to the standard output."""
-    os.nice(_GENTLE)
+    """Read profiles from the standard input, write similarities to the standard output."""
+    os.nice(_NICENESS)
     sys.stdout.buffer.write(trained(sys.stdin.buffer.read(), int(sys.argv[1])))
 
 

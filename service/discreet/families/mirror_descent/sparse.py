@@ -19,7 +19,7 @@ A row that is on the grid already, with its norm within the bound, is left as it
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ Integers = npt.NDArray[np.int64]
 STEPS = 2**20
 """Grid steps in a value of 1."""
 MOST_NONZEROS = 1024
-"""In one row; `on_grid` needs it, and so does whoever must carry a row in a token."""
+"""In one row: the proof above needs a bound."""
 MOST_VALUE = 1e6
 MOST_BOUND = 64.0
 """Squares of steps then add up to at most 2**52, which a double holds exactly."""
@@ -145,25 +145,16 @@ def _flattened(
     return np.array(flat, dtype=np.int64), np.array(amounts, dtype=np.float64)
 
 
-def norms(rows: SparseRows, kind: Literal["l1", "l2"] = "l2") -> Floats:
-    """Return the norm of every row."""
-    if kind == "l1":
-        return rows.sums(np.abs(rows.values))
+def norms(rows: SparseRows) -> Floats:
+    """Return the Euclidean norm of every row."""
     root: Floats = np.sqrt(rows.sums(rows.values * rows.values))
     return root
 
 
-def clip(rows: SparseRows, *, bound: float, kind: Literal["l1", "l2"] = "l2") -> SparseRows:
-    """Return the rows, those with a larger norm shortened to `bound` (up to rounding)."""
-    _check_bound(bound)
-    length = norms(rows, kind)
-    factors = np.where(length > bound, bound / np.maximum(length, bound), 1.0)
-    return SparseRows(rows.offsets, rows.indices, rows.values * factors[rows.row_of])
-
-
 def on_grid(rows: SparseRows, *, bound: float) -> GridRows:
     """Return the rows clipped to an L2 norm of `bound` and rounded towards zero, exactly."""
-    _check_bound(bound)
+    if not 2.0**-10 <= bound <= MOST_BOUND:
+        raise InvalidArgument("bound", f"must be from 2**-10 to {MOST_BOUND:g}")
     if len(rows) and int(rows.lengths.max()) > MOST_NONZEROS:
         raise InvalidArgument("rows", f"must have at most {MOST_NONZEROS} non-zeros each")
     length = norms(rows)
@@ -171,11 +162,6 @@ def on_grid(rows: SparseRows, *, bound: float) -> GridRows:
     factors = np.where(over, bound * (1 - 2.0**-40) / np.where(over, length, 1.0), 1.0)
     shortened = rows.values * factors[rows.row_of]
     return GridRows(rows.offsets, rows.indices, np.trunc(shortened * STEPS) / STEPS)
-
-
-def _check_bound(bound: float) -> None:
-    if not 2.0**-10 <= bound <= MOST_BOUND:
-        raise InvalidArgument("bound", f"must be from 2**-10 to {MOST_BOUND:g}")
 
 
 @dataclass(frozen=True, slots=True)

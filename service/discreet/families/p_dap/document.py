@@ -1,4 +1,4 @@
-"""What a recommender by adaptive partition is told, beside what all of them are."""
+"""What a person writes for a recommender by adaptive partition."""
 
 from collections.abc import Mapping
 from typing import Literal, Self
@@ -8,11 +8,15 @@ from pydantic import Field, model_validator
 from discreet.families.documents import (
     MOST_DIMENSIONS,
     NAME_PATTERN,
-    BudgetDocument,
+    AnswersPrivacyDocument,
     Document,
+    Exact,
+    FeedbackPrivacyDocument,
     Number,
     PeerUrl,
     RecommenderDocument,
+    ReleasesDocument,
+    protection,
 )
 
 MOST_VENDORS = 16
@@ -31,8 +35,9 @@ class ContextDocument(Document):
 class PartitionDocument(Document):
     """How the context space is divided into cells.
 
-    A cell of level l splits into segments**dimensions smaller ones once it has seen
-    base * segments**(growth * l) observations.
+    A cell splits into `segments` parts along one dimension after the other. One of depth k, which
+    is level k / dimensions, splits once it has seen base * segments**(growth * k / dimensions)
+    pieces of feedback, as far as the noise lets one tell.
     """
 
     segments: int = Field(default=2, ge=2, le=16, strict=True)
@@ -62,29 +67,21 @@ class VendorDocument(Document):
     url: PeerUrl
 
 
-class VendorPrivacyDocument(Document):
-    """What other vendors may learn about the rewards that our items earned with their users."""
+class GuestPrivacyDocument(Document):
+    """What anybody may learn about a reward that our items earned with another vendor's user."""
 
     epsilon: Number = Field(
-        default=1.0, ge=0.001, le=50, description="For one reward, over all running sums."
+        default=1.0, ge=0.001, le=50, description="For one reward, over all released models."
     )
-    budget: Number = Field(
-        default=4.0,
-        gt=0,
-        le=1e6,
-        description="For one reward, over all changes of epsilon. Once it is spent no sums are "
-        "told any more.",
-    )
+    delta: Number = Field(default=1e-6, gt=1e-12, le=0.1)
 
 
-class PrivacyDocument(Document):
-    """What each answer may tell about a context, and all of them together about a client."""
+class PartitionAnswersDocument(AnswersPrivacyDocument):
+    """What an answer may reveal about the context it was given."""
 
-    epsilon: Number = Field(default=1.0, gt=0, le=50, description="For one recommended item.")
-    mode: Literal["uniform", "geometric", "none"] = Field(
+    mode: Literal["uniform", "geometric"] = Field(
         default="uniform",
-        description="geometric: finer cells get a larger epsilon, and the largest is charged; "
-        "none: no protection at all, said aloud.",
+        description="geometric: finer cells get a larger epsilon, and the largest is charged.",
     )
     vendor_share: Number = Field(
         default=0.5,
@@ -93,22 +90,14 @@ class PrivacyDocument(Document):
         description="The part of epsilon that a vendor's own choice may use; only when there are "
         "vendors to ask.",
     )
-    budget: BudgetDocument = BudgetDocument(epsilon=20.0, delta=1e-6)
-    accounting: Literal["basic", "zcdp"] = "basic"
-    on_exhausted: Literal["degrade", "refuse"] = Field(
-        default="degrade",
-        description="degrade: keep answering, from a distribution that ignores the client; "
-        "refuse: answer 403.",
-    )
 
-    @model_validator(mode="after")
-    def _zcdp_needs_delta(self) -> Self:
-        if self.accounting == "zcdp" and self.budget.delta == 0:
-            raise ValueError(
-                "budget.delta must be greater than 0 with zcdp accounting: "
-                "it proves (epsilon, delta) guarantees only"
-            )
-        return self
+
+class PartitionPrivacyDocument(Document):
+    """Two dials: what answers reveal about contexts, and what models reveal about feedback."""
+
+    answers: PartitionAnswersDocument | Exact = PartitionAnswersDocument()
+    feedback: FeedbackPrivacyDocument | Exact = FeedbackPrivacyDocument()
+    guests: GuestPrivacyDocument = GuestPrivacyDocument()
 
 
 class AdaptivePartitionDocument(RecommenderDocument):
@@ -118,20 +107,22 @@ class AdaptivePartitionDocument(RecommenderDocument):
     context: ContextDocument
     partition: PartitionDocument = PartitionDocument()
     exploration: ExplorationDocument = ExplorationDocument()
-    privacy: PrivacyDocument = PrivacyDocument()
+    privacy: PartitionPrivacyDocument = PartitionPrivacyDocument()
+    releases: ReleasesDocument = ReleasesDocument()
     vendors: list[VendorDocument] = Field(
         default_factory=list,
         max_length=MOST_VENDORS,
         description="Other instances that are asked for items, when they promise more than ours.",
     )
-    vendor_privacy: VendorPrivacyDocument = VendorPrivacyDocument()
 
     def fixed(self) -> Mapping[str, object]:
-        """Cells of another shape cannot be carried over."""
+        """Cells of another shape cannot be carried over, nor records be worth another noise."""
         return {
             **super().fixed(),
             "context.dimensions": self.context.dimensions,
             "partition.segments": self.partition.segments,
+            "privacy.feedback": protection(self.privacy.feedback),
+            "privacy.guests": (self.privacy.guests.epsilon, self.privacy.guests.delta),
         }
 
     def owners(self) -> list[str]:

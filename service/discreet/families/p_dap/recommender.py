@@ -1,120 +1,301 @@
-"""A recommender by adaptive partition as the workers hold it: learners, vendors, guests, budget."""
+"""A recommender by adaptive partition: the contract, for this family."""
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from discreet.families.p_dap.adaptive_partition import AdaptivePartition
-from discreet.families.p_dap.contract import Address, Learner, Request
-from discreet.families.questions import Ask, plain_ids, refuse_unused
-from discreet.families.p_dap.document import VENDOR, AdaptivePartitionDocument
-from discreet.families.p_dap.guests import Guests
-from discreet.families.p_dap.learners import LearnerFactory, learner_for
-from discreet.decisions.recommender import Recommender, Stored
-from discreet.families.budgets import Terms
-from discreet.errors import InvalidArgument
-from discreet.privacy.accountants import Budget
+from discreet.errors import InvalidArgument, TokenForged
+from discreet.families.budgets import FREE, BudgetPolicy
+from discreet.families.cards import GuaranteeCard
+from discreet.families.contract import Recommender, Resources
+from discreet.families.observer import FamilyGauge
+from discreet.families.p_dap import guarantee, learning
+from discreet.families.p_dap.document import AdaptivePartitionDocument
+from discreet.families.p_dap.learning import GUESTS, OWN_USERS, FeedbackNoise, Growth
+from discreet.families.p_dap.model import (
+    ChoiceRule,
+    PartitionModel,
+    PartitionQuestion,
+    Population,
+)
+from discreet.families.p_dap.statistics import CellStatistics
+from discreet.families.p_dap.sync import Guests, Vendors
+from discreet.families.questions import (
+    Ask,
+    Choice,
+    Decision,
+    Lesson,
+    PendingDecision,
+    PendingFeedback,
+    Question,
+    plain_ids,
+    refuse_unused,
+)
+from discreet.families.stored import StoredDocument
+from discreet.privacy.charges import Charge
 from discreet.privacy.events import RandomisedResponse
+from discreet.privacy.noise import NoiseSource
+from discreet.state.stores import EXACT, Vector
 
-_USES = ("context",)
-_MOST_OFFERS = 64
-"""Sets of vendors whose arms are kept beside the catalogue's; vendors come and go rarely."""
+BUDGET_SPENT = "the client's budget for answers is spent"
+NOTHING_TO_CHOOSE = "there was nothing to choose from"
+EXACT_ANSWERS = "answers are exact: the document turns their protection off"
+_NOTE_BYTES = 5
 
 
-class PartitionRecommender(Recommender):
-    """Learners over the same cells: for our own users, beside vendors, and for guests."""
+class PartitionRecommender(Recommender[PartitionModel]):
+    """Cells of our own users, and of guests: users whom other vendors ask for."""
 
-    def __init__(
-        self, *, name: str, stored: Stored, learner_for: LearnerFactory = learner_for
-    ) -> None:
+    algorithm = "p-dap"
+    document_class = AdaptivePartitionDocument
+
+    def __init__(self, *, name: str, stored: StoredDocument, resources: Resources) -> None:
         document = stored.document
         assert isinstance(document, AdaptivePartitionDocument)
-        privacy = document.privacy
-        terms = None
-        if privacy.mode != "none":
-            budget = Budget(epsilon=privacy.budget.epsilon, delta=privacy.budget.delta)
-            terms = Terms(accounting=privacy.accounting, budget=budget)
-        super().__init__(name=name, stored=stored, terms=terms)
         self.document = document
-        self.refuses = privacy.on_exhausted == "refuse"
-        self.learner = learner_for(
-            document=document, generation=stored.generation, arms=stored.next_slot
-        )
         self.dimensions = document.context.dimensions
-        self.joinable = (
-            isinstance(self.learner, AdaptivePartition)
-            and terms is not None
-            and not document.vendors
-            and len(self.visible) > 1
-        )
-        """Whether questions can be answered many at once: see `answering_many`."""
-        self.url_of = {vendor.name: vendor.url for vendor in document.vendors}
-        self.vendors = {name: stored.slots[VENDOR + name] for name in self.url_of}
-        self.vendor_of = {slot: name for name, slot in self.vendors.items()}
-        # What an observer sees of a vendor's item depends on two draws, ours and the vendor's:
-        # epsilon is divided between them, and both parts are charged.
-        self.vendor_epsilon = privacy.vendor_share * privacy.epsilon
-        self.vendor_event = RandomisedResponse(self.vendor_epsilon)
-        self.joint_learner = self.learner
-        if self.vendors:
-            rest = privacy.model_copy(update={"epsilon": privacy.epsilon - self.vendor_epsilon})
-            self.joint_learner = learner_for(
-                document=document.model_copy(update={"privacy": rest}),
-                generation=stored.generation,
-                arms=stored.next_slot,
+        self.releases = document.releases
+        answers, feedback = document.privacy.answers, document.privacy.feedback
+        self.rule = self.vendor_rule = ChoiceRule(None)
+        self.vendor_epsilon = 1.0
+        if not isinstance(answers, str):
+            self.answers_budget = BudgetPolicy(
+                epsilon=answers.budget.epsilon, delta=answers.budget.delta
             )
-        self.guests = Guests(
-            document=document,
-            generation=stored.generation,
-            arms=stored.next_slot,
-            learner_for=learner_for,
-        )
-        self._offers: dict[tuple[int, ...], np.ndarray[Any, np.dtype[np.intp]]] = {}
+            self.refuses = answers.on_exhausted == "refuse"
+            alpha = document.partition.similarity if answers.mode == "geometric" else None
+            self.rule = ChoiceRule(answers.epsilon, alpha)
+            # What an observer sees of a vendor's item depends on two draws, ours and the
+            # vendor's: epsilon is divided between them, and both parts are charged.
+            self.vendor_epsilon = answers.vendor_share * answers.epsilon
+            self.vendor_rule = ChoiceRule(answers.epsilon - self.vendor_epsilon, alpha)
+        noise = FeedbackNoise.exact()
+        self._feedback_charge = EXACT
+        if not isinstance(feedback, str):
+            self.feedback_budget = BudgetPolicy(
+                epsilon=feedback.budget.epsilon, delta=feedback.budget.delta
+            )
+            noise = FeedbackNoise.calibrated(epsilon=feedback.epsilon, delta=feedback.delta)
+            assert noise.event is not None
+            self._feedback_charge = self.feedback_budget.charge((noise.event,))
+        guest = document.privacy.guests
+        shape = (self.dimensions, document.partition.base, document.partition.growth)
+        self._growth = {
+            OWN_USERS: Growth(*shape, noise),
+            GUESTS: Growth(
+                *shape, FeedbackNoise.calibrated(epsilon=guest.epsilon, delta=guest.delta)
+            ),
+        }
+        super().__init__(name=name, stored=stored, resources=resources)
+        self._live = np.array(sorted(stored.slots.values()), dtype=np.intp)
+        self.vendors = Vendors(self, document, stored, epsilon=self.vendor_epsilon)
+        self.offer(Guests(self, dimensions=self.dimensions))
 
-    @property
-    def learners(self) -> tuple[Learner, ...]:
-        """The learners over our own users' cells: with the whole epsilon, and with a part."""
-        return (self.learner, self.joint_learner) if self.vendors else (self.learner,)
-
-    def note_arrivals(self, address: Address, seen: int) -> None:
-        """Let the learners know what feedback has told about a cell of our own users."""
-        for learner in self.learners:
-            if isinstance(learner, AdaptivePartition):
-                learner.note_arrivals(address, seen)
-
-    @property
-    def indexes(self) -> tuple[bytes, ...]:
-        """Every index of addresses that this recommender has written to."""
-        guests = self.guests
-        return (self.generation, guests.generation, guests.streams, guests.books)
+    def guarantee(self) -> GuaranteeCard:
+        """Return the card, with what one item costs under the current model."""
+        own = self.current.model.own
+        epsilon = self.rule.epsilon_at(own.deepest, own.statistics.tree.segments)
+        return guarantee.card(self.document, epsilon=epsilon, release=self.current.number)
 
     def address_of(self, peer: str) -> str | None:
         """Return a vendor's URL."""
-        return self.url_of.get(peer)
+        return self.vendors.url_of.get(peer)
 
-    def joined(self, request: Request, vendors: tuple[int, ...]) -> Request:
-        """Return the request with these vendors' arms beside the items'."""
-        whole = request.available is self.visible
-        available = self._offers.get(vendors) if whole else None
-        if available is None:
-            arms = np.array(vendors, dtype=np.intp)
-            available = np.sort(np.concatenate([request.available, arms]))
-            if whole and len(self._offers) < _MOST_OFFERS:
-                self._offers[vendors] = available
-        return replace(request, available=available)
+    # Deciding.
 
-    def request(self, ask: Ask) -> Request:
-        """Return the learner's view of a question, or say which field cannot be used."""
-        refuse_unused(ask, uses=_USES)
-        dimensions = self.dimensions
-        if len(ask.context) != dimensions:
+    def question(self, ask: Ask) -> PartitionQuestion:
+        """Return the checked question: a context of the right size, ids for candidates."""
+        refuse_unused(ask, uses=("context",))
+        context = tuple(ask.context)
+        if len(context) != self.dimensions:
             raise InvalidArgument(
                 "context",
-                f"must have {dimensions} values for this recommender, not {len(ask.context)}",
+                f"must have {self.dimensions} values for this recommender, not {len(context)}",
             )
-        return Request(
-            context=np.array(ask.context, dtype=np.float64),
-            available=self.available(exclude=ask.exclude, candidates=plain_ids(ask)),
+        if not all(0.0 <= value <= 1.0 for value in context):  # false for NaN as well
+            raise InvalidArgument("context", "every value must be a number from 0 to 1")
+        alone = ask.limit == 1 and ask.candidates is None
+        return PartitionQuestion(
+            client=self.principal(ask.client),
             limit=ask.limit,
+            context=context,
+            available=self.available(exclude=ask.exclude, candidates=plain_ids(ask)),
+            # A vendor cannot be told which of its items to leave out, nor give several that differ.
+            vendors=self.vendors.reachable() if alone else (),
         )
+
+    def price(self, question: Question) -> Charge:
+        """Return the price of the draws: what is available, and how deep the model is."""
+        assert isinstance(question, PartitionQuestion)
+        draws = min(question.limit, len(question.available) + len(question.vendors) - 1)
+        if draws <= 0:
+            return FREE
+        if self.answers_budget is None:
+            return EXACT
+        own = self.current.model.own
+        events = own.outlook(self._rule_for(question), question.vendors).events(draws)
+        if question.vendors:
+            events += (RandomisedResponse(self.vendor_epsilon),)
+        return self.answers_budget.charge(events)
+
+    def _rule_for(self, question: PartitionQuestion) -> ChoiceRule:
+        return self.vendor_rule if question.vendors else self.rule
+
+    def decide(
+        self,
+        model: PartitionModel,
+        questions: Sequence[Question],
+        own: Sequence[Any],
+        noise: NoiseSource,
+    ) -> list[Decision]:
+        """Draw for each: the best of the shortlist for the context, or another."""
+        asked = [one for one in questions if isinstance(one, PartitionQuestion)]
+        decided: list[Decision | None] = [None] * len(asked)
+        for rule in {self._rule_for(one) for one in asked}:
+            rows = [row for row, one in enumerate(asked) if self._rule_for(one) == rule]
+            found = model.own.decide([asked[row] for row in rows], rule, noise)
+            for row, (choices, cell, regret) in zip(rows, found, strict=True):
+                decided[row] = self._decision(asked[row], choices, cell, regret)
+        return [one for one in decided if one is not None]
+
+    def _decision(
+        self, question: PartitionQuestion, choices: tuple[Choice, ...], cell: int, regret: float
+    ) -> Decision:
+        choosable = len(question.available) + len(question.vendors) > 1
+        reason = None if choosable else NOTHING_TO_CHOOSE
+        if choosable and self.answers_budget is None:
+            reason = EXACT_ANSWERS
+        return Decision(
+            items=tuple(self.id_of.get(choice.slot, "") for choice in choices),
+            choices=choices,
+            personalised=choosable and len(choices) > 0,
+            note=own_note(cell),
+            reason=reason,
+            estimated_regret=regret,
+        )
+
+    def decide_without_client(
+        self, model: PartitionModel, questions: Sequence[Question], noise: NoiseSource
+    ) -> list[Decision]:
+        """Answer what most people like, or explore."""
+        asked = [one for one in questions if isinstance(one, PartitionQuestion)]
+        contexts = np.array([one.context for one in asked], dtype=np.float64)
+        # Where feedback will be learned; the answer does not depend on it.
+        cells = model.own.statistics.tree.locate(contexts).tolist()
+        decisions = []
+        for question, cell in zip(asked, cells, strict=True):
+            choices = model.own.decide_for_anybody(question, self.rule, noise)
+            decisions.append(
+                Decision(
+                    items=tuple(self.id_of[choice.slot] for choice in choices),
+                    choices=choices,
+                    personalised=False,
+                    note=own_note(cell),
+                    reason=BUDGET_SPENT,
+                )
+            )
+        return decisions
+
+    async def follow_up(
+        self, questions: Sequence[Question], decisions: Sequence[Decision]
+    ) -> list[Decision]:
+        """Ask the vendors that were drawn for an item each."""
+        if not self.vendors.url_of:
+            return list(decisions)
+        return await self.vendors.fetch_items(questions, decisions)
+
+    # Learning.
+
+    def learn(self, pending: PendingDecision, position: int, reward: float) -> Lesson:
+        """Return what the reward adds to the cell that the answer came from."""
+        population, cell = read_note(pending.note)
+        slot = pending.choices[position].slot
+        charge = self._feedback_charge if population == OWN_USERS else FREE
+        if self.stored.next_slot <= slot:
+            raise TokenForged("recommendation_id was issued for another catalogue")
+        return Lesson({learning.block(population, cell): learning.increments(slot, reward)}, charge)
+
+    def shown_as(self, pending: PendingDecision, position: int, choice: Choice) -> str | None:
+        """Return an item's id, or the handle of a vendor's item."""
+        return self.vendors.handle_of(pending) or self.id_of.get(choice.slot)
+
+    async def after_feedback(self, feedback: PendingFeedback) -> None:
+        """Pass feedback on a vendor's item on to the vendor."""
+        await self.vendors.pass_on(feedback)
+
+    # Releasing.
+
+    def blank(self) -> PartitionModel:
+        """Return one cell for everybody."""
+        slots, segments = self.stored.next_slot, self.document.partition.segments
+        nothing = CellStatistics.blank(segments=segments, slots=slots)
+        return self._model(nothing, nothing)
+
+    def _model(self, own: CellStatistics, guests: CellStatistics) -> PartitionModel:
+        rate = self.document.exploration.rate
+
+        def population(statistics: CellStatistics) -> Population:
+            return Population(
+                statistics.fitted(self.stored.next_slot),
+                dimensions=self.dimensions,
+                visible=self.visible,
+                exploration_rate=rate,
+            )
+
+        return PartitionModel(population(own), population(guests))
+
+    def release(
+        self, model: PartitionModel, gathered: Mapping[bytes, Vector], noise: NoiseSource
+    ) -> PartitionModel:
+        """Add what has gathered to the released sums, with noise, and split cells."""
+        own, guests = (
+            self._growth[population].next_statistics(
+                people.statistics, gathered, population=population, live=self._live, noise=noise
+            )
+            for population, people in ((OWN_USERS, model.own), (GUESTS, model.guests))
+        )
+        return self._model(own, guests)
+
+    def encode(self, model: PartitionModel) -> bytes:
+        """Return the statistics; everything else follows from them."""
+        return learning.encode(model.own.statistics, model.guests.statistics)
+
+    def decode(self, content: bytes) -> PartitionModel:
+        """Return the model with these statistics, for today's catalogue."""
+        return self._model(*learning.decode(content, segments=self.document.partition.segments))
+
+    def adopt(self, *, number: int, released_at: float, model: PartitionModel) -> None:
+        """Answer from this model, and report its shape."""
+        super().adopt(number=number, released_at=released_at, model=model)
+        statistics = model.own.statistics
+        tried = (statistics.liked + statistics.disliked).sum(axis=0) > 0.5
+        for what, value in (
+            (FamilyGauge.CELLS, len(statistics.tree)),
+            (FamilyGauge.DEPTH, int(statistics.tree.depth.max())),
+            (FamilyGauge.SPLITS, statistics.splits()),
+            (FamilyGauge.EXPLORED, int(np.count_nonzero(tried))),
+        ):
+            self.observer.gauge(recommender=self.name, what=what, value=value)
+
+    # Life.
+
+    async def tend(self) -> None:
+        """Send feedback that waits for vendors."""
+        await self.vendors.send_waiting()
+
+    async def close(self) -> None:
+        """Stop sending."""
+        await self.vendors.close()
+
+
+def own_note(cell: int) -> bytes:
+    """Return what a recommendation id says about where its feedback is learned."""
+    return OWN_USERS + cell.to_bytes(4, "little")
+
+
+def read_note(note: bytes) -> tuple[bytes, int]:
+    """Return the population and the cell that a note names."""
+    if len(note) < _NOTE_BYTES or note[:1] not in (OWN_USERS, GUESTS):
+        raise TokenForged("recommendation_id was issued by another version of this service")
+    return note[:1], int.from_bytes(note[1:_NOTE_BYTES], "little")

@@ -1,13 +1,13 @@
-"""What every voter's word is worth to one client: two credits a voter, two small integers.
+"""How much each voter still counts with one client: two credits a voter, two small integers.
 
 Algorithm 2, procedure UpdateCreditAndWeight. A voter starts with 2D of D-credit and 2R+1 of
-R-credit, and counts while his R-credit and his sum of both are above 0. Kept are his R-credit and
+R-credit, and counts while the R-credit and the sum of both are above 0. Kept are the R-credit and
 the sum, a byte each where they fit; a voter who has stopped counting has the sum 0 for ever.
 
-One rule is ours: a voter who is silent in a round that the client answered loses one of his
+One rule is ours: a voter who is silent in a round that the client answered loses one of the
 sum. The paper has everybody vote in every round. Where that is not so, silent voters must not keep
-credit for nothing: the proof in `voters` counts on each round that can leak taking its share of
-all credit there is.
+credit for nothing: the proof in `model` needs each round that can leak to take its share of all
+credit there is.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from discreet.errors import InvalidArgument
 
 Ballots = npt.NDArray[np.uint8]
-"""One byte for each voter, by his number: 0 is silence, k a vote for the object at k - 1."""
+"""One byte for each voter, by the voter's number: 0 is silence, k a vote for the object at k - 1."""
 
 Counts = npt.NDArray[np.int64]
 
@@ -30,15 +30,15 @@ _Credit = npt.NDArray[np.unsignedinteger]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standing:
-    """A round seen by one client: what the voters who count have voted, and their credit."""
+class VoteTally:
+    """A round as one client sees it: the votes of those who count, and their credit in all."""
 
     votes: Counts
     credit: int
 
 
 class Credits:
-    """The credits of all voters towards one client. Whoever was never heard of was silent."""
+    """The credits of all voters with one client. Voters not met so far have been silent."""
 
     def __init__(self, *, diversity: int, radius: int) -> None:
         full = 2 * diversity + 2 * radius + 1
@@ -53,9 +53,15 @@ class Credits:
         self._sum: _Credit = np.zeros(0, dtype=kind)
         self._radius: _Credit = np.zeros(0, dtype=kind)
 
+    def copy(self) -> "Credits":
+        """Return the same credits, to be updated by themselves."""
+        twin = Credits.__new__(Credits)
+        twin.__dict__.update(self.__dict__, _sum=self._sum.copy(), _radius=self._radius.copy())
+        return twin
+
     @property
     def answered(self) -> int:
-        """How many rounds the client has answered."""
+        """How many rounds the client has given an opinion on."""
         return self._answered
 
     @property
@@ -65,36 +71,36 @@ class Credits:
 
     @property
     def counting(self) -> npt.NDArray[np.bool_]:
-        """Which of the voters heard of so far still count."""
+        """Which of the voters met so far still count."""
         counting: npt.NDArray[np.bool_] = self._sum != 0
         return counting
 
-    def standing(self, *, ballots: Ballots, objects: int) -> Standing:
-        """Count the votes of those who count, and sum their credit.
+    def tally(self, *, ballots: Ballots, objects: int) -> VoteTally:
+        """Count the votes of those who count, and add up their credit.
 
         The same operations are done whatever the ballots and credits are.
         """
         self._reach(len(ballots))
-        heard = self._sum[: len(ballots)]
-        counted = np.bincount(ballots * (heard != 0), minlength=objects + 1)
+        voting = self._sum[: len(ballots)]
+        counted = np.bincount(ballots * (voting != 0), minlength=objects + 1)
         if len(counted) > objects + 1:
             raise InvalidArgument("ballots", "must name objects of the round")
-        worth = heard * (ballots != SILENT)
-        return Standing(counted[1:].astype(np.int64), int(worth.sum(dtype=np.int64)))
+        worth = voting * (ballots != SILENT)
+        return VoteTally(counted[1:].astype(np.int64), int(worth.sum(dtype=np.int64)))
 
-    def hear(self, *, ballots: Ballots, chosen: int, liked: bool) -> None:
+    def update(self, *, ballots: Ballots, chosen: int, liked: bool) -> None:
         """Take credit from those who contradicted the client, and from the silent."""
         self._reach(len(ballots))
         self._answered += 1
-        heard, rest = self._sum[: len(ballots)], self._sum[len(ballots) :]
+        voting, rest = self._sum[: len(ballots)], self._sum[len(ballots) :]
         agreed = ballots == chosen + 1
         if liked:
-            heard -= ~agreed & (heard != 0)
+            voting -= ~agreed & (voting != 0)
         else:
             radius = self._radius[: len(ballots)]
             radius -= agreed & (radius != 0)
-            heard -= (agreed | (ballots == SILENT)) & (heard != 0)
-            heard *= radius != 0
+            voting -= (agreed | (ballots == SILENT)) & (voting != 0)
+            voting *= radius != 0
         rest -= rest != 0
 
     def _reach(self, voters: int) -> None:

@@ -1,44 +1,49 @@
-"""What a recommender by voters' weights is told, beside what all of them are."""
+"""What a person writes for a recommender by voters' weights, beside what all documents have."""
 
 from collections.abc import Mapping
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from discreet.families.documents import (
+    BudgetDocument,
+    Document,
+    ItemDocument,
+    Number,
+    RecommenderDocument,
+)
 from discreet.families.p_rec.credits import MOST_OBJECTS
 from discreet.families.p_rec.run_parameters import MOST_VOTERS
-from discreet.families.documents import BudgetDocument, Document, Number, RecommenderDocument
 
 MOST_ROUNDS = 1_000_000
 
 
 class VoterPrivacyDocument(Document):
-    """What all clients' runs together may tell about one voter."""
+    """What all clients' runs together may reveal about one voter."""
 
     budget: BudgetDocument = Field(
         default=BudgetDocument(epsilon=10.0, delta=1e-6),
-        description="The population's: every client's run is charged to it when it begins.",
+        description="The voters': every client's run is charged to it when it begins. Half of "
+        "delta is for runs that reveal more than their epsilon, half for the conversion from rho.",
     )
-    accounting: Literal["basic", "zcdp"] = "basic"
     run_delta: Number = Field(
         default=1e-9,
         gt=0,
         le=0.01,
-        description="The probability with which one run may tell more than its epsilon.",
+        description="The probability with which one run may reveal more than its epsilon.",
     )
     on_exhausted: Literal["degrade", "refuse"] = Field(
         default="degrade",
-        description="degrade: new runs are answered by chance, without looking at votes; "
+        description="degrade: new runs are answered at random, without looking at votes; "
         "refuse: answer 403.",
     )
 
     @model_validator(mode="after")
     def _room_for_runs(self) -> Self:
-        least = self.run_delta * (2 if self.accounting == "zcdp" else 1)
-        if self.budget.delta < least:
+        if self.budget.delta < 2 * self.run_delta:
             raise ValueError(
-                f"budget.delta must be at least {least:g}: every run may fail with probability "
-                "run_delta, and a smaller budget pays for no run at all"
+                f"budget.delta must be at least {2 * self.run_delta:g}, twice run_delta: a smaller "
+                "budget pays for no run at all"
             )
         return self
 
@@ -104,8 +109,7 @@ class VotersDocument(RecommenderDocument):
             "privacy.run_delta": self.privacy.run_delta,
         }
 
-    @model_validator(mode="after")
-    def _objects_come_with_rounds(self) -> Self:
-        if self.items:
-            raise ValueError("items must be left out: every round brings its own objects")
-        return self
+    @classmethod
+    def require_usable(cls, item: ItemDocument) -> None:
+        """Refuse every item."""
+        raise ValueError("items must be left out: every round brings its own objects")

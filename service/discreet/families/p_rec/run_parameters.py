@@ -1,8 +1,8 @@
-"""What a run of p-REC costs and promises, from its public parameters. The proofs are in `voters`.
+"""What a client's run costs and promises, from its public parameters. The proofs are in `model`.
 
-`Voting` holds the paper's parameters and its own theorems, `Terms` what is served: where the test
-draws its line, and what a run is charged. `terms_for` finds the cheapest test for given peers,
-`peers_for` the fewest peers for a given epsilon.
+`VotingParameters` holds the paper's parameters and its own theorems, `RunParameters` what is
+served: where the test draws its line, and what a run is charged. `parameters_for` finds the
+cheapest test for given peers, `parameters_within` the fewest peers for a given epsilon.
 """
 
 import math
@@ -21,7 +21,7 @@ _SLACK = 1 + 2.0**-30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Voting:
+class VotingParameters:
     """The paper's parameters, checked for the conditions of its theorems."""
 
     objects: int
@@ -46,7 +46,7 @@ class Voting:
                 "horizon",
                 f"must be at least {max(least, 2 * (self.radius + 1))} rounds for so many objects "
                 "and such a radius: in a shorter run more than half of all answers would have to "
-                "be drawn by chance (gamma above 1/2), and nothing could be learned",
+                "be drawn at random (gamma above 1/2), and nothing could be learned",
             )
         self.rule(1)  # refuses a steepness that it cannot compute
 
@@ -62,7 +62,7 @@ class Voting:
 
     @property
     def uniform_share(self) -> float:
-        """The paper's gamma: the share of answers that are drawn by chance."""
+        """The paper's gamma: the share of answers that are drawn uniformly at random."""
         return self.objects / (3 * self.rounds / (self.radius + 1) - 1)
 
     @property
@@ -92,14 +92,14 @@ class Voting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class RunParameters:
     """A run as served: votes are used while their credit, with noise, is above the threshold.
 
     `scale` is that of both noises of the test. `survivors` is the number of voters of whom, unless
     an event of probability `delta` happens, more than that count in every round that uses votes.
     """
 
-    voting: Voting
+    voting: VotingParameters
     peers: int
     voters: int
     delta: float
@@ -128,12 +128,12 @@ class Terms:
 
     @property
     def draw_epsilon(self) -> float:
-        """The most that one draw can tell about a voter."""
+        """The most that one draw can reveal about a voter."""
         return self.voting.rule(self.survivors).event.epsilon
 
     @property
     def votes_epsilon(self) -> float:
-        """The most that all draws of a run can tell about a voter."""
+        """The most that all draws of a run can reveal about a voter."""
         steep = self.draw_epsilon / math.log1p(1 / self.survivors)
         return self.draw_epsilon + steep * self.voting.credit * _integral(
             objects=self.voting.objects, least=self.survivors + 1, voters=self.voters
@@ -151,7 +151,7 @@ def check_peers(peers: int, *, objects: int, voters: int | None = None) -> None:
         raise InvalidArgument(
             "peers",
             f"must be at least {6 * objects}, six for each object: with fewer people who think "
-            "alike, one of them could be told from the others",
+            "alike, one of them could be told apart from the others",
         )
     if voters is not None and peers > voters:
         raise InvalidArgument("peers", f"must not be more than the voters, {voters}")
@@ -180,8 +180,8 @@ def margin(probability: float, scale: float) -> int:
     return high
 
 
-def terms_at(*, voting: Voting, peers: int, voters: int, delta: float, scale: float) -> Terms:
-    """Return the terms with a given test; refuse if it leaves no room for votes to be used."""
+def parameters_at(*, voting: VotingParameters, peers: int, voters: int, delta: float, scale: float) -> RunParameters:
+    """Return a run with a given test; refuse if it leaves no room for votes to be used."""
     check_peers(peers, objects=voting.objects, voters=voters)
     if voters > MOST_VOTERS:
         raise InvalidArgument("voters", f"must be at most {MOST_VOTERS}")
@@ -196,7 +196,7 @@ def terms_at(*, voting: Voting, peers: int, voters: int, delta: float, scale: fl
         raise InvalidArgument(
             "peers", "must be more: the test that protects the voters would end every run"
         )
-    return Terms(
+    return RunParameters(
         voting=voting,
         peers=peers,
         voters=voters,
@@ -208,40 +208,42 @@ def terms_at(*, voting: Voting, peers: int, voters: int, delta: float, scale: fl
 
 
 @lru_cache(maxsize=1024)
-def terms_for(*, voting: Voting, peers: int, voters: int, delta: float) -> Terms:
-    """Return the terms with the smallest epsilon: a finer test costs more, a coarser one voters."""
+def parameters_for(*, voting: VotingParameters, peers: int, voters: int, delta: float) -> RunParameters:
+    """Return the run with the smallest epsilon: a finer test costs more, a coarser one voters."""
     promised = peers * voting.peer_credit
-    best: Terms | None = None
+    best: RunParameters | None = None
     refusal: InvalidArgument | None = None
     for step in range(80):
         # From a test that costs 8 up to one whose noise is as wide as all peers' credit.
         scale = voting.credit / 4 * (4 * promised / voting.credit) ** (step / 80)
         try:
-            terms = terms_at(voting=voting, peers=peers, voters=voters, delta=delta, scale=scale)
+            found = parameters_at(
+                voting=voting, peers=peers, voters=voters, delta=delta, scale=scale
+            )
         except InvalidArgument as error:
             refusal = refusal or error
             continue
-        if best is None or terms.event.epsilon < best.event.epsilon:
-            best = terms
+        if best is None or found.event.epsilon < best.event.epsilon:
+            best = found
     if best is None:
         assert refusal is not None
         raise refusal
     return best
 
 
-def peers_for(*, voting: Voting, epsilon: float, voters: int, delta: float) -> Terms:
-    """Return the terms of the fewest peers with which a run costs at most `epsilon`."""
+def parameters_within(*, voting: VotingParameters, epsilon: float, voters: int, delta: float) -> RunParameters:
+    """Return the run of the fewest peers that costs at most `epsilon`."""
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise InvalidArgument("epsilon", "must be finite and greater than 0")
 
-    def enough(peers: int) -> Terms | None:
+    def enough(peers: int) -> RunParameters | None:
         try:
-            terms = terms_for(voting=voting, peers=peers, voters=voters, delta=delta)
+            cheapest = parameters_for(voting=voting, peers=peers, voters=voters, delta=delta)
         except InvalidArgument as error:
             if error.argument != "peers":
                 raise
             return None
-        return terms if terms.event.epsilon <= epsilon else None
+        return cheapest if cheapest.event.epsilon <= epsilon else None
 
     found = enough(voters)
     if found is None:
@@ -253,11 +255,11 @@ def peers_for(*, voting: Voting, epsilon: float, voters: int, delta: float) -> T
     low, high = 6 * voting.objects - 1, voters
     while high - low > 1:
         middle = (low + high) // 2
-        terms = enough(middle)
-        if terms is None:
+        cheaper = enough(middle)
+        if cheaper is None:
             low = middle
         else:
-            high, found = middle, terms
+            high, found = middle, cheaper
     return found
 
 

@@ -1,40 +1,131 @@
--- Claims a decision's feedback once and adds to a cell's sums, all or nothing.
+-- Claims feedback once, charges it and adds it to sums, all or nothing.
 --
--- A script has no rollback, and whether a 64-bit sum overflows cannot be foretold in Lua's
--- doubles. So BITFIELD judges, and if it refuses any field the cell is put back, byte for byte,
--- before anybody else can look.
+-- A script has no rollback, and whether a 64-bit sum overflows cannot be foretold in Lua's doubles.
+-- So BITFIELD judges, and if it refuses any field, everything is taken back, byte for byte, before
+-- anybody else can look. All that may be unreadable is read before anything is written.
 --
--- KEYS[1] = cell: big-endian signed sums, 8 bytes each
--- KEYS[2] = claim, under the cell's tag: the reward that was counted
--- ARGV[1] = reward, ARGV[2] = the claim's time to live in ms
--- ARGV[3…] = INCRBY i64 #field amount, for each increment
--- returns {1 = counted | 2 = duplicate | 3 = conflict | -1 = overflow | -2 = unreadable cell,
---          the cell's first 8 bytes after}
+-- KEYS[1] = ledger
+-- KEYS[2] = claim: the reward that was counted; after a "!" if it was not added
+-- KEYS[3] = counts: hash of principal to number of records since the last freeze
+-- KEYS[4] = open sums: set of names of blocks; a block lies under this key followed by its name
+-- KEYS[5] = own sums: set of principals; a principal's sums lie under this key followed by it
+-- ARGV[1] = reward
+-- ARGV[2] = the claim's time to live in ms
+-- ARGV[3] = principal
+-- ARGV[4] = three columns of the first record's charge and three of the limit, packed like an
+--           account; empty if the record is free
+-- ARGV[5…] = for each block its name (empty: the principal's own), its number of increments, and
+--            field and amount of each
+-- returns {1 = counted | 2 = duplicate | 3 = conflict | -1 = overflow | -2 = unreadable,
+--          1 = added | 0 = not, the three columns of the price (empty if none), ledger after}
 
-local counted = redis.call('GET', KEYS[2])
-if counted then
-    return {counted == ARGV[1] and 2 or 3, redis.call('GETRANGE', KEYS[1], 0, 7)}
+local function unreadable()
+    return {-2, 0, '', ''}
 end
 
-local before = redis.call('GET', KEYS[1])
-if before and #before % 8 ~= 0 then
-    return {-2, ''}
+local spent = read_ledger(KEYS[1])
+if not spent then
+    return unreadable()
 end
 
--- Lua can unpack a few thousand values at once; four make an increment.
-for first = 3, #ARGV, 4000 do
-    local sums = redis.call('BITFIELD', KEYS[1], 'OVERFLOW', 'FAIL',
-        unpack(ARGV, first, math.min(first + 3999, #ARGV)))
-    for i = 1, #sums do
-        if not sums[i] then
-            if before then
-                redis.call('SET', KEYS[1], before)
-            else
-                redis.call('DEL', KEYS[1])
+local claimed = redis.call('GET', KEYS[2])
+if claimed then
+    local added = claimed:sub(1, 1) ~= '!'
+    local reward = added and claimed or claimed:sub(2)
+    return {reward == ARGV[1] and 2 or 3, added and 1 or 0, '', pack_ledger(spent)}
+end
+
+-- n records that share one noise cost n^2 times the rho of one, so the n-th adds 2n - 1 times.
+local count, price = 0, ''
+if ARGV[4] ~= '' then
+    count = (tonumber(redis.call('HGET', KEYS[3], ARGV[3]) or '0') or -1) + 1
+    if count < 1 then
+        return unreadable()
+    end
+    local terms = {struct.unpack('>i8i8i8i8i8i8', ARGV[4])}
+    terms[2] = math.min(terms[2] * (2 * count - 1), UNLIMITED)
+    local before = pack_ledger(spent)
+    if not debit(spent, 1, terms, {terms[4], terms[5], terms[6]}) then
+        redis.call('SET', KEYS[2], '!' .. ARGV[1], 'PX', ARGV[2])
+        return {1, 0, '', before}
+    end
+    price = struct.pack('>i8i8i8', terms[1], terms[2], terms[3])
+end
+
+local blocks = {}
+local at = 5
+while at <= #ARGV do
+    local directory, name = KEYS[4], ARGV[at]
+    if name == '' then
+        directory, name = KEYS[5], ARGV[3]
+    end
+    local last = at + 1 + 2 * tonumber(ARGV[at + 1])
+    local length = redis.call('STRLEN', directory .. name)
+    if length % 8 ~= 0 then
+        return unreadable()
+    end
+    blocks[#blocks + 1] = {
+        directory = directory, name = name, key = directory .. name, length = length,
+        first = at + 2, last = last,
+    }
+    at = last + 1
+end
+
+-- Takes everything back after `sums`, the answer to the increments from ARGV[first] on of the
+-- block in that place: where it is false, there is nothing to take back.
+local function take_back(place, first, sums)
+    for p = 1, place do
+        local block = blocks[p]
+        for i = block.first, block.last, 2 do
+            local amount = ARGV[i + 1]
+            if (p < place or i < first or sums[(i - first) / 2 + 1]) and amount ~= '0' then
+                -- The least number is its own negative in 64 bits.
+                if amount ~= '-9223372036854775808' then
+                    amount = amount:sub(1, 1) == '-' and amount:sub(2) or '-' .. amount
+                end
+                redis.call('BITFIELD', block.key, 'OVERFLOW', 'WRAP',
+                    'INCRBY', 'i64', '#' .. ARGV[i], amount)
             end
-            return {-1, ''}
+        end
+    end
+    for _, block in ipairs(blocks) do
+        if block.length == 0 then
+            redis.call('DEL', block.key)
+            redis.call('SREM', block.directory, block.name)
+        elseif redis.call('STRLEN', block.key) > block.length then
+            redis.call('SET', block.key, redis.call('GETRANGE', block.key, 0, block.length - 1))
         end
     end
 end
+
+for _, block in ipairs(blocks) do
+    if block.length == 0 then
+        redis.call('SADD', block.directory, block.name)
+    end
+end
+for place, block in ipairs(blocks) do
+    -- Lua can unpack a few thousand values at once; an increment makes four.
+    for first = block.first, block.last, 2000 do
+        local words = {}
+        for i = first, math.min(first + 1999, block.last), 2 do
+            words[#words + 1] = 'INCRBY'
+            words[#words + 1] = 'i64'
+            words[#words + 1] = '#' .. ARGV[i]
+            words[#words + 1] = ARGV[i + 1]
+        end
+        local sums = redis.call('BITFIELD', block.key, 'OVERFLOW', 'FAIL', unpack(words))
+        for i = 1, #sums do
+            if not sums[i] then
+                take_back(place, first, sums)
+                return {-1, 0, '', ''}
+            end
+        end
+    end
+end
+
+if count > 0 then
+    redis.call('HSET', KEYS[3], ARGV[3], count)
+    redis.call('SET', KEYS[1], pack_ledger(spent))
+end
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
-return {1, redis.call('GETRANGE', KEYS[1], 0, 7)}
+return {1, 1, price, pack_ledger(spent)}

@@ -25,6 +25,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from discreet.errors import InvalidArgument
 from discreet.families.collaborative.on_device.catalogue import (
     PERTURBED,
     Catalogue,
@@ -33,7 +34,6 @@ from discreet.families.collaborative.on_device.catalogue import (
     Floats,
     scope_of,
 )
-from discreet.errors import InvalidArgument
 from discreet.privacy.charges import decimal
 
 EPSILON_LEAST, EPSILON_MOST = 1e-6, 50.0

@@ -23,8 +23,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from discreet.families.collaborative.on_device.catalogue import TYPICAL, Catalogue, Floats, Scope
 from discreet.errors import InvalidArgument
+from discreet.families.collaborative.on_device.catalogue import TYPICAL, Catalogue, Floats, Scope
 
 SPREAD = 0.8
 """How far a person's share of a category is from everybody's, relative to it."""

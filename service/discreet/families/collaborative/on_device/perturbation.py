@@ -61,11 +61,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.errors import InvalidArgument, Underpaid
 from discreet.families.collaborative.on_device.calibration import Calibration, calibrate
-from discreet.families.collaborative.on_device.catalogue import Catalogue, Concerns, Integers, scope_of
+from discreet.families.collaborative.on_device.catalogue import (
+    Catalogue,
+    Concerns,
+    Integers,
+    scope_of,
+)
 from discreet.families.collaborative.on_device.expectation import Expectation
 from discreet.families.collaborative.on_device.sanitisation import sanitise
-from discreet.errors import InvalidArgument, Underpaid
 from discreet.privacy.charges import decimal
 from discreet.privacy.events import ExactRelease, PrivacyEvent, PureRelease
 from discreet.privacy.noise import NoiseSource

@@ -28,11 +28,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.errors import InvalidArgument
 from discreet.families.collaborative.on_device import catalogue as profile_catalogue
 from discreet.families.collaborative.on_device.calibration import calibrate
-from discreet.families.collaborative.on_device.catalogue import Catalogue, Concerns, Floats, scope_of
+from discreet.families.collaborative.on_device.catalogue import (
+    Catalogue,
+    Concerns,
+    Floats,
+    scope_of,
+)
 from discreet.families.collaborative.on_device.sanitisation import sanitiser_of
-from discreet.errors import InvalidArgument
 
 STEP = 0.02
 REPEATS = 10

@@ -34,9 +34,15 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from discreet.families.collaborative.on_device.catalogue import Catalogue, Concerns, Floats, Integers, scope_of
-from discreet.families.collaborative.on_device.expectation import Expectation
 from discreet.errors import InvalidArgument
+from discreet.families.collaborative.on_device.catalogue import (
+    Catalogue,
+    Concerns,
+    Floats,
+    Integers,
+    scope_of,
+)
+from discreet.families.collaborative.on_device.expectation import Expectation
 
 EVENNESS = 1e-3
 

@@ -1,0 +1,85 @@
+"""What runs beside requests in every worker: newer models, releases, and what families tend to.
+
+Each recommender has at most one task at a time, so that a slow one holds up no other. Work that
+takes long is done less often: a second of it is followed by a pause of several.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from discreet.decisions.release import Releaser
+from discreet.errors import StoreUnavailable
+from discreet.families.contract import Recommender
+
+log = logging.getLogger(__name__)
+
+TICK_SECONDS = 0.25
+_REST = 4.0
+"""What took a second is followed by a pause of so many."""
+
+
+class Background:
+    """Looks after the recommenders of one worker."""
+
+    def __init__(
+        self, *, releaser: Releaser, recommenders: Callable[[], Sequence[Recommender[Any]]]
+    ) -> None:
+        self._releaser = releaser
+        self._recommenders = recommenders
+        self._loop: asyncio.Task[None] | None = None
+        self._tasks: dict[Recommender[Any], asyncio.Task[None]] = {}
+        self._rest_until: dict[Recommender[Any], float] = {}
+
+    def start(self) -> None:
+        """Begin."""
+        self._loop = asyncio.create_task(self._run(), name="background")
+
+    async def stop(self) -> None:
+        """End it; whatever was being done is found again in the store."""
+        tasks = [*self._tasks.values(), *([self._loop] if self._loop else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def retire(self, recommender: Recommender[Any]) -> None:
+        """Drop everything that is kept or running for a recommender."""
+        self._rest_until.pop(recommender, None)
+        task = self._tasks.pop(recommender, None)
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        await recommender.close()
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            try:
+                await self._releaser.load_newer(self._recommenders())
+            except StoreUnavailable:
+                continue
+            except Exception:
+                log.exception("loading newer models failed")
+            now = time.monotonic()
+            for one in self._recommenders():
+                if one not in self._tasks and now >= self._rest_until.get(one, 0.0):
+                    task = asyncio.create_task(self._look_after(one), name=f"background {one.name}")
+                    self._tasks[one] = task
+
+    async def _look_after(self, recommender: Recommender[Any]) -> None:
+        began = time.monotonic()
+        try:
+            await self._releaser.release_if_due(recommender)
+            await recommender.tend()
+        except StoreUnavailable:
+            log.warning("%s: the store did not answer in the background", recommender.algorithm)
+        except Exception:
+            log.exception("%s: background work failed", recommender.algorithm)
+        finally:
+            if self._tasks.pop(recommender, None) is not None:
+                ended = time.monotonic()
+                self._rest_until[recommender] = ended + _REST * (ended - began)

@@ -1,0 +1,157 @@
+"""From sums to models, and from models into memory.
+
+A model is a blob: the moment of its release, and what the family encoded. Its version in the store
+is the number of the release. One worker at a time releases, by lease. In this order, each step
+after the one before has been acknowledged:
+
+1. what has gathered is set aside under the next number (repeatable: `Recommender.gather`);
+2. noise is drawn, and the next model made of the last one and of what was set aside;
+3. the model is stored, if the version in the store is still the one it was made from;
+4. what was set aside is erased.
+
+A crash leaves the old model or the new one, never a half. Before 3 nothing was released, and the
+noise died with the process, unseen; from 3 on the number is taken, so that nobody draws noise for
+that release again. Two workers that both believe to hold the lease both reach 3, where one wins
+and the other throws its model away. What was set aside for a release that is stored is never read
+again: 4 is repeated by the next releaser.
+
+The moment of a release depends on the clock, and on whether anybody *asked* since the last one;
+both are public. Whether feedback came is not.
+"""
+
+import asyncio
+import logging
+import os
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from discreet.families.contract import Recommender
+from discreet.families.observer import FamilyCounter, FamilyGauge, Observer
+from discreet.privacy.noise import NoiseSource
+from discreet.state.stores import Store
+
+log = logging.getLogger(__name__)
+
+LEASE_SECONDS = 60.0
+_HEAD = struct.Struct("<d")
+_NUMBER = struct.Struct("<Q")
+
+
+class Releaser:
+    """Makes models, and brings them into this worker's recommenders."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        noise: NoiseSource,
+        observer: Observer,
+        clock: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._noise = noise
+        self._observer = observer
+        self._clock = clock
+        self._holder = os.urandom(16)
+
+    async def load(self, recommender: Recommender[Any]) -> None:
+        """Adopt the model in the store, if there is a newer one than the recommender has."""
+        (blob,) = await self._store.load(keys=[_key(recommender)])
+        if blob is None or blob.version <= recommender.current.number:
+            return
+        released_at, content = read_model(blob.content)
+        try:
+            model = await asyncio.to_thread(recommender.decode, content)
+        except ValueError:
+            log.exception("%s: a model cannot be read; the one before stays", recommender.algorithm)
+            return
+        self._adopt(recommender, blob.version, released_at, model)
+
+    async def load_newer(self, recommenders: Sequence[Recommender[Any]]) -> None:
+        """Adopt every model that is newer than what this worker has."""
+        if not recommenders:
+            return
+        versions = await self._store.versions(keys=[_key(one) for one in recommenders])
+        for recommender, version in zip(recommenders, versions, strict=True):
+            if version > recommender.current.number:
+                await self.load(recommender)
+
+    async def release_if_due(self, recommender: Recommender[Any]) -> bool:
+        """Release the next model if it is time and no other worker does; tell whether it was."""
+        number = recommender.current.number
+        if recommender.asked:
+            # Said once a release: others need to know only that somebody asked.
+            await self._store.save(key=_asked_key(recommender), content=_NUMBER.pack(number))
+            recommender.asked = False
+            recommender.asked_in = number
+        if not recommender.due(self._clock()):
+            return False
+        if recommender.asked_in != number:
+            (asked,) = await self._store.load(keys=[_asked_key(recommender)])
+            if asked is None or asked.content != _NUMBER.pack(number):
+                return False
+            recommender.asked_in = number
+        lease = recommender.key(b"release")
+        if not await self._store.hold(lease=lease, holder=self._holder, seconds=LEASE_SECONDS):
+            return False
+        try:
+            # Whoever had the lease before may have released meanwhile.
+            await self.load(recommender)
+            if recommender.current.number != number:
+                return False
+            return await self.release(recommender)
+        finally:
+            await self._store.let_go(lease=lease, holder=self._holder)
+
+    async def release(self, recommender: Recommender[Any]) -> bool:
+        """Make and store the next model; False if somebody else was faster."""
+        current = recommender.current
+        if current.number:
+            await recommender.clean_up(current.number)
+        number = current.number + 1
+        gathered = await recommender.gather(number)
+        model = await asyncio.to_thread(recommender.release, current.model, gathered, self._noise)
+        content = await asyncio.to_thread(recommender.encode, model)
+        released_at = self._clock()
+        saved = await self._store.save(
+            key=_key(recommender),
+            content=write_model(released_at, content),
+            expected=current.number,
+        )
+        if saved is None:
+            return False
+        self._adopt(recommender, number, released_at, model)
+        await recommender.clean_up(number)
+        self._observer.count(recommender=recommender.name, what=FamilyCounter.RELEASES)
+        return True
+
+    async def erase(self, recommender: Recommender[Any]) -> None:
+        """Erase everything that a removed recommender learned and released."""
+        await recommender.erase()
+        await self._store.erase(keys=[_key(recommender), _asked_key(recommender)])
+
+    def _adopt(
+        self, recommender: Recommender[Any], number: int, released_at: float, model: Any
+    ) -> None:
+        recommender.adopt(number=number, released_at=released_at, model=model)
+        self._observer.gauge(recommender=recommender.name, what=FamilyGauge.RELEASE, value=number)
+
+
+def write_model(released_at: float, content: bytes) -> bytes:
+    """Return a model as the store keeps it."""
+    return _HEAD.pack(released_at) + content
+
+
+def read_model(stored: bytes) -> tuple[float, bytes]:
+    """Return when a stored model was released, and what the family encoded."""
+    (released_at,) = _HEAD.unpack_from(stored)
+    return released_at, stored[_HEAD.size :]
+
+
+def _key(recommender: Recommender[Any]) -> bytes:
+    return recommender.key(b"model")
+
+
+def _asked_key(recommender: Recommender[Any]) -> bytes:
+    return recommender.key(b"asked")

@@ -1,0 +1,160 @@
+"""What a worker opens: the store, and the parts that decide, joined once.
+
+This is the one place that knows how the parts fit. Each of them is given what it needs.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.decisions.background import Background
+from discreet.decisions.clients import Clients
+from discreet.decisions.feedback import FeedbackRequests
+from discreet.decisions.forwards import ForwardRequests
+from discreet.decisions.keys import KeyRing
+from discreet.decisions.recommend import RecommendRequests
+from discreet.decisions.registry import RecommenderRegistry
+from discreet.decisions.release import Releaser
+from discreet.decisions.retries import StoredAnswers
+from discreet.decisions.tokens import KEY_BYTES, Sealer
+from discreet.families.contract import Recommender, Resources
+from discreet.families.observer import NullObserver, Observer
+from discreet.families.peering import NoPeers, PeerGateway
+from discreet.privacy.noise import NoiseSource, require_production
+from discreet.state.principals import Principals
+from discreet.state.stores import Store
+
+LEASE_SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionServices:
+    """Everything that answers requests in one worker."""
+
+    store: Store
+    registry: RecommenderRegistry
+    keys: KeyRing
+    recommend: RecommendRequests
+    feedback: FeedbackRequests
+    forwards: ForwardRequests
+    clients: Clients
+    releaser: Releaser
+    background: Background
+
+    async def close(self) -> None:
+        """Stop the background work and let go of the store."""
+        await self.background.stop()
+        await self.registry.stop()
+        await self.store.close()
+
+
+async def open_services(
+    *,
+    store: Store,
+    noise: NoiseSource,
+    observer: Observer | None = None,
+    token_keys: Sequence[bytes] = (),
+    api_keys: Mapping[str, frozenset[str]] | None = None,
+    peers: PeerGateway | None = None,
+    clock: Callable[[], float] = time.time,
+    lease_seconds: float = LEASE_SECONDS,
+) -> DecisionServices:
+    """Open what serves people, with its background work: reproducible noise is refused."""
+    require_production(noise)
+    services = await _joined(
+        store=store,
+        noise=noise,
+        observer=observer or NullObserver(),
+        token_keys=token_keys,
+        api_keys=api_keys or {},
+        peers=peers or NoPeers(),
+        clock=clock,
+        lease_seconds=lease_seconds,
+    )
+    services.background.start()
+    return services
+
+
+async def open_simulation(
+    *,
+    store: Store,
+    noise: NoiseSource,
+    peers: PeerGateway | None = None,
+    clock: Callable[[], float] = time.time,
+) -> DecisionServices:
+    """Open the same over a store that nobody else uses; the noise may be seeded.
+
+    Nothing runs in the background: the simulation calls `releaser.release` when it is time, so that
+    the same seed gives the same run.
+    """
+    return await _joined(
+        store=store,
+        noise=noise,
+        observer=NullObserver(),
+        token_keys=(),
+        api_keys={},
+        peers=peers or NoPeers(),
+        clock=clock,
+        lease_seconds=math.inf,
+    )
+
+
+async def _joined(
+    *,
+    store: Store,
+    noise: NoiseSource,
+    observer: Observer,
+    token_keys: Sequence[bytes],
+    api_keys: Mapping[str, frozenset[str]],
+    peers: PeerGateway,
+    clock: Callable[[], float],
+    lease_seconds: float,
+) -> DecisionServices:
+    await store.open()
+    pepper = await store.secret(name="principals", proposal=os.urandom(KEY_BYTES))
+    # Without keys from outside, all workers share one that lives in the store.
+    keys = list(token_keys) or [await store.secret(name="tokens", proposal=os.urandom(KEY_BYTES))]
+    sealer, principals = Sealer(keys), Principals(pepper)
+    releaser = Releaser(store=store, noise=noise, observer=observer, clock=clock)
+
+    def loaded() -> list[Recommender[Any]]:
+        return registry.loaded()
+
+    background = Background(releaser=releaser, recommenders=loaded)
+    registry = RecommenderRegistry(
+        store=store,
+        resources=Resources(
+            store=store,
+            noise=noise,
+            observer=observer,
+            principals=principals,
+            peers=peers,
+            clock=clock,
+        ),
+        lease_seconds=lease_seconds,
+        prepare=releaser.load,
+        retire=background.retire,
+        erase=releaser.erase,
+    )
+    answers = StoredAnswers(store=store, principals=principals, sealer=sealer)
+    feedback = FeedbackRequests(
+        registry=registry, sealer=sealer, answers=answers, observer=observer, clock=clock
+    )
+    services = DecisionServices(
+        store=store,
+        registry=registry,
+        keys=KeyRing(store=store, registry=registry, given=api_keys),
+        recommend=RecommendRequests(
+            registry=registry, sealer=sealer, answers=answers, observer=observer, clock=clock
+        ),
+        feedback=feedback,
+        forwards=ForwardRequests(registry=registry, sealer=sealer, feedback=feedback, clock=clock),
+        clients=Clients(store=store, registry=registry),
+        releaser=releaser,
+        background=background,
+    )
+    await registry.start()
+    return services

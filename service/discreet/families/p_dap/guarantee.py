@@ -1,0 +1,71 @@
+"""The guarantee card of the adaptive partition."""
+
+from discreet.families.cards import GuaranteeCard, PriceCard
+from discreet.families.documents import AnswersPrivacyDocument, FeedbackPrivacyDocument
+from discreet.families.p_dap.document import AdaptivePartitionDocument
+
+
+def card(
+    document: AdaptivePartitionDocument, *, epsilon: float | None, release: int
+) -> GuaranteeCard:
+    """Return the card; `epsilon` is the price of one item, at the model's deepest level."""
+    privacy = document.privacy
+    answers, feedback = privacy.answers, privacy.feedback
+    closed = answers != "exact" and feedback != "exact"
+    exact_answers = PriceCard(
+        protects="nothing: the best item for the context is answered",
+        mechanism="exact, as the document says; booked as unlimited",
+        epsilon=None,
+        unit="one answer",
+    )
+    exact_feedback = PriceCard(
+        protects="nothing: models are made from exact sums",
+        mechanism="exact, as the document says; booked as unlimited",
+        epsilon=None,
+        unit="one piece of feedback",
+    )
+    vendors = (
+        ("a vendor that is asked for an item learns the cell that the context lies in",)
+        if document.vendors
+        else ()
+    )
+    return GuaranteeCard(
+        algorithm=document.algorithm,
+        protected="a client: the contexts of their questions, and their feedback",
+        against="everybody who sees answers, their own and others', and every released model",
+        neighbours=(
+            "all contexts of the client replaced by others; any of the client's feedback replaced, "
+            "added or removed; everybody else's arbitrary"
+        ),
+        unit="one client id, for ever",
+        closed_loop=closed,
+        answers=PriceCard(
+            protects="the context of a question",
+            mechanism="randomised response over a shortlist that comes from the released model",
+            epsilon=epsilon,
+            budget_epsilon=answers.budget.epsilon,
+            budget_delta=answers.budget.delta,
+            unit="one recommended item",
+        )
+        if isinstance(answers, AnswersPrivacyDocument)
+        else exact_answers,
+        feedback=PriceCard(
+            protects="which item was shown in which cell, and how it was received",
+            mechanism="discrete Gaussian noise, drawn anew for what each release adds",
+            epsilon=feedback.epsilon,
+            delta=feedback.delta,
+            budget_epsilon=feedback.budget.epsilon,
+            budget_delta=feedback.budget.delta,
+            unit="a client's first piece of feedback in a release; the n-th costs 2n - 1 times",
+        )
+        if isinstance(feedback, FeedbackPrivacyDocument)
+        else exact_feedback,
+        not_covered=(
+            "whoever runs the service or reads its store",
+            "the calling application, which knows the context and the reward",
+            "when a client asks, and which items it may be shown",
+            "one person who uses several client ids",
+            *vendors,
+        ),
+        release=release,
+    )

@@ -1,0 +1,141 @@
+"""One draw from a round's votes, as served, and the proof of what a run of draws reveals.
+
+After S. Gilbert, X. Liu, H. Yu: On Differentially Private Online Collaborative Recommendation
+Systems. ICISC 2015. Each round brings m new objects; voters vote for one each; a client is shown
+one object and likes it or not; voters who contradict the client lose credit, and count no more when
+it is gone. The draw and the credits are the paper's (`discreet.privacy.truncated`, `credits`;
+`discreet.research.published.p_rec` is the paper's whole algorithm). Its privacy presumes that at
+least P voters never lose their credit, which is a promise about people nobody knows. Here a noisy
+test decides, before each round, whether enough of them are left; if not, the run goes on without
+votes.
+
+| paper's symbol | name here | range |
+|---|---|---|
+| m | `objects` | 2 .. 200 |
+| T | `rounds` | (2m+1)(R+1)/3 and more, so that gamma <= 1/2 |
+| R, D | `radius`, `diversity` | >= 0 |
+| P | `peers` | >= 6m |
+| n | `voters`, the most that are let in | >= P |
+| gamma, lambda, rho | `uniform_share`, `sharpness`, 1/(2m) | m/(3T/(R+1)-1), 2m ln(T/(R+1)) |
+| credit^(R), credit^(D) | `Credits` | 2R+1, 2D |
+| s = 2D+2R+1 | `VotingParameters.credit` | |
+| w | `RunParameters.survivors` + 1 | >= 2 |
+| C_t, V_t | credit of all who count; of those among them who voted in the round | |
+
+Statement. U and U' are two worlds that differ in one voter, who in U is there with all the votes
+that the voter ever casts, and in U' is not there at all. What a run of a client reveals, however
+many rounds it has, is `RunParameters.event`: (epsilon, delta), or rho and delta. Mechanism:
+AboveThreshold on V_t, whose sensitivity is s, upwards for all rounds or downwards for all; then
+`TruncatedExponential` on the votes of those who count. It is presumed that a round's votes are
+fixed before its first answer; that each answer is drawn once, and the client's opinion on it (or
+dislike, in place of silence) taken before the next; and that fewer than `voters` voters come.
+What a recommender promises by it is in `guarantee`.
+
+Proof. Fix one sequence of answers b with the client's opinions on them. Everybody else's credits
+depend on b alone, so they are the same in U and U'.
+
+Erasure. A voter who is erased is silent in all rounds from then on, closed ones too, and never
+votes again. If it is ours, the worlds are equal from there on. If it is another, it is the same in
+both; C is then the credit of those who were not erased, which an erasure can only make smaller, so
+that (2) and (3) stand.
+
+(1) One draw. Let a be the number of voters in U who count and vote in this round, ours among them
+(otherwise nothing differs). Its loss is at most K lambda ln(1 + 1/(a-1)) (`truncated`). The loss is
+not 0 only if the drawn object has more than a share 1/(2m) in U or in U'. With c of the a votes in
+U, its share is c/a in U, and c/(a-1) or (c-1)/(a-1) in U'; in either case 2mc >= a.
+
+(2) A leak takes credit. If the object is disliked, its c >= a/(2m) voters lose one each. If it is
+liked, some other object's chance differs too, for chances sum to 1; by (1) that one has at least
+a/(2m) votes, and its voters lose one each. The silent among those who count, at least
+(C - V)/s of them, lose one each in any case. Put c = C/s and v = V/s, so that a >= v: one leak
+makes c smaller by at least (v/(2m) + c - v)/s, and loses at most K lambda/(v-1).
+
+(3) All leaks. Suppose V >= w s in every round that uses votes, that is w <= v <= c. Then loss per
+c taken, K lambda s / ((v-1)(c - v(1-1/(2m)))), is largest at an end, because the denominator is
+concave in v: at v = c it is 2m K lambda s/(c(c-1)), at v = w it is K lambda s/((w-1)(c-w+w/(2m))).
+They are equal at c = w and at c = (2m-1)(w-1); in between the first is larger, beyond the second.
+Both fall as c grows, so each leak but the last loses at most the integral over the c it takes, and
+all of them together at most the integral from w to n (`run_parameters`). The last loses at most
+K lambda ln(1+1/(w-1)). The sum is `votes_epsilon`, for any number of rounds.
+
+(4) The squares, for zCDP. Let L be the set of objects whose chance differs in a round. The others
+have the same chance in U and U', so L has too, and given L the draw is e-DP with the e of its
+round; hence for each order alpha the expectation of exp((alpha-1) loss - alpha (alpha-1) e^2/2
+[drawn from L]) is at most 1, and by induction that of the whole run is. The sum of e^2 over draws
+from L is at most the largest e times (3)'s bound on their sum. So the draws have the moments of
+rho = draw_epsilon * votes_epsilon / 2.
+
+(5) The test. Round t uses votes while V_t + X_t >= threshold + Y, X_t and Y discrete Laplace of
+`scale`, Y once a run; the first round that fails ends it. V_t is larger in U by 0 to s. From U to
+U', shift Y down by s: every passed test passes still, the failed one shifts by at most s, so the
+chances change by a factor of at most exp(2 s/scale); from U' to U, no shift of Y is needed. Given b
+the test's chances multiply those of the draws, so the losses add; for moments, AboveThreshold is
+(2s/scale)^2/2-zCDP and composes with the draws concurrently (Vadhan and Zhang, STOC 2023).
+
+(6) The failure. Let E be: in the first round in which V_t would be below w s in U', the test
+passes. Then V_t < w s + s in U, so X_t - Y >= margin; X_t is fresh and Y has its own law, so E has
+probability at most P(X - Y >= margin) <= `delta`, in U and in U'. Outside E every round that uses
+votes has V >= w s in both, as (3) supposes. (The hard stop below `floor` acts only within E.) So
+P(S) <= exp(epsilon) P'(S) + delta and the reverse, and likewise with moments.
+
+(7) All clients, with feedback on. Everybody else, voters and clients, may act on all answers so
+far: given these, their votes, opinions and questions are the same in U and U', which is all that
+(1) to (6) use of them. When a round closes, when a run begins and what it is charged depend on
+questions and on whether feedback came, never on votes. Runs draw noise of their own, so they
+compose; they overlap in time, which the ledger's filters allow (`discreet.privacy.accountants`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from discreet.families.p_rec.credits import VoteTally
+from discreet.families.p_rec.run_parameters import RunParameters
+from discreet.privacy.draw import draw_below
+from discreet.privacy.noise import NoiseSource
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunView:
+    """A round as one client's run sees it: the votes that count, and the threshold's noise."""
+
+    tally: VoteTally
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnObject:
+    """The object drawn, by its place in the round, and whether votes had a part in it."""
+
+    chosen: int
+    used_votes: bool
+
+
+def begin_run(parameters: RunParameters, noise: NoiseSource) -> int:
+    """Return the noise of a new run's threshold. It is secret: whoever knows it sees the test."""
+    return int(noise.discrete_laplace(scale=parameters.scale, size=1)[0])
+
+
+def draw(
+    parameters: RunParameters, views: Sequence[RunView | None], noise: NoiseSource
+) -> list[DrawnObject]:
+    """Draw one object of each round, by the votes if the test allows.
+
+    Without a view, votes are not looked at: no run was paid for, or it has ended. After an answer
+    that did not use votes the run has ended. The caller stores an answer before showing it.
+    """
+    fresh = noise.discrete_laplace(scale=parameters.scale, size=len(views))
+    rule = parameters.voting.rule(parameters.survivors)
+    drawn = []
+    for view, noise_now in zip(views, fresh.tolist(), strict=True):
+        if view is not None and _passes(parameters, view, noise_now):
+            chosen = rule.choose(votes=view.tally.votes, noise=noise).value
+            drawn.append(DrawnObject(chosen, used_votes=True))
+        else:
+            drawn.append(DrawnObject(draw_below(parameters.voting.objects, noise), False))
+    return drawn
+
+
+def _passes(parameters: RunParameters, view: RunView, noise_now: int) -> bool:
+    credit = view.tally.credit
+    tested = credit + noise_now
+    return tested >= parameters.threshold + view.offset and credit >= parameters.floor
