@@ -9,7 +9,7 @@ import pytest
 
 from discreet.cli import main
 from discreet.research import papers, pictures
-from discreet.research.papers import Figure, Line, Panel
+from discreet.research.reproduce.papers import Figure, Line, Panel
 
 SMALL = ("reproduce", "p-dap", "--quick", "--seeds", "1", "--rounds", "60")
 WANTED = {

@@ -12,27 +12,26 @@ from fastapi.openapi.utils import get_openapi
 from discreet import __version__, logs
 from discreet.api import clients, direct, operations, page, peers, recommenders, reference
 from discreet.api.family_routes import FAMILY_ROUTERS
-from discreet.api.gateway import Gateway
+from discreet.api.gateway import HttpGateway
 from discreet.api.routing import BEARER, Live
 from discreet.api.schemas import ProblemDocument
-from discreet.decisions.runtime import Runtime
+from discreet.decisions.services import DecisionServices, open_services
 from discreet.errors import StoreUnavailable
 from discreet.metrics import Metrics
-from discreet.peers.exchange import Exchange
-from discreet.peers.vendors import HttpVendors
+from discreet.peers.gateway import HttpPeerGateway
 from discreet.privacy.noise import NoiseSource, SystemNoise
 from discreet.settings import Settings
 from discreet.state.redis_store import open_store
 from discreet.state.stores import Store
-from discreet.watching import watched
+from discreet.store_metrics import measured
 
 log = logging.getLogger(__name__)
 
-PULSE_SECONDS = 1.0
+CHECK_SECONDS = 1.0
 
 DESCRIPTION = """\
-A recommendation service that learns online from everyone's clicks and can prove how little it
-gives away about anyone.
+A recommendation service that learns online from everybody's clicks and can prove how little it
+gives away about any one of them.
 
 Send `Authorization: Bearer KEY`. Errors are RFC 9457 problem documents with a stable `type`.
 """
@@ -50,7 +49,7 @@ def store_of(settings: Settings) -> Store:
 
 def create_app(
     settings: Settings, *, opening: OpenStore = store_of, noise: NoiseSource | None = None
-) -> Gateway:
+) -> HttpGateway:
     """Return the application of one worker; its lifespan opens and closes everything it uses.
 
     Noise that could be reproduced is refused there, before the first request.
@@ -62,36 +61,31 @@ def create_app(
         logs.guard(loop)
         metrics = Metrics(version=__version__)
         metrics.attach(loop.call_later)
-        vendors = HttpVendors(
+        gateway = HttpPeerGateway(
             keys=settings.peer_keys,
-            # The registry knows the addresses, and comes with the runtime.
-            address_of=lambda recommender, vendor: runtime.registry.address_of(recommender, vendor),
-            timeout=settings.vendor_timeout_seconds,
             changed=metrics.circuit,
+            urgent_seconds=settings.vendor_timeout_seconds,
         )
-        exchange = Exchange(keys=settings.peer_keys, changed=metrics.circuit)
-        runtime = await Runtime.open(
-            store=watched(opening(settings), metrics),
+        services = await open_services(
+            store=measured(opening(settings), metrics),
             noise=noise or SystemNoise(),
             observer=metrics,
             token_keys=settings.token_keys,
             api_keys=settings.api_keys,
-            vendors=vendors,
-            peers=exchange,
+            peers=gateway,
         )
-        pulse = asyncio.create_task(_feel_pulse(runtime, metrics), name="store pulse")
+        checking = asyncio.create_task(_keep_checking(services, metrics), name="store check")
         try:
-            yield Live(runtime=runtime, metrics=metrics, most_body_bytes=settings.most_body_bytes)
+            yield Live(services=services, metrics=metrics, most_body_bytes=settings.most_body_bytes)
         finally:
-            pulse.cancel()
+            checking.cancel()
             with suppress(asyncio.CancelledError):
-                await pulse
-            await runtime.close()
-            await vendors.close()
-            await exchange.close()
+                await checking
+            await services.close()
+            await gateway.close()
             metrics.flush()
 
-    app = Gateway(
+    app = HttpGateway(
         title="Discreet",
         version=__version__,
         description=DESCRIPTION,
@@ -100,6 +94,7 @@ def create_app(
     )
     direct.declare(app)
     for router in (
+        recommenders.documents_router(),
         recommenders.router,
         clients.router,
         *FAMILY_ROUTERS,
@@ -114,17 +109,20 @@ def create_app(
     return app
 
 
-async def _feel_pulse(runtime: Runtime, metrics: Metrics) -> None:
+async def _keep_checking(services: DecisionServices, metrics: Metrics) -> None:
+    """Measure whether the store answers, and which recommenders there are."""
     while True:
+        loaded = services.registry.loaded()
+        metrics.set_recommenders({one.name: one.algorithm for one in loaded})
         try:
-            await runtime.store.ping()
+            await services.store.ping()
             metrics.store_up(True)
         except StoreUnavailable:
             metrics.store_up(False)
         except Exception:
             metrics.store_up(False)
-            log.exception("the store answers something that cannot be understood")
-        await asyncio.sleep(PULSE_SECONDS)
+            log.exception("the store's answer to PING cannot be read")
+        await asyncio.sleep(CHECK_SECONDS)
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

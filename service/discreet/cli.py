@@ -17,8 +17,8 @@ COMMANDS = (
     ("hub", "keep a history on this device, and send only what its owner agreed to"),
     ("keys", "make, list and revoke API keys; make token keys"),
     ("audit", "check every privacy claim, and that planted faults are caught"),
-    ("simulate", "choose an epsilon on made-up or logged data, or send made-up traffic"),
-    ("reproduce", "run a paper's evaluation again, its numbers beside ours"),
+    ("simulate", "choose an epsilon on synthetic or logged data, or send synthetic traffic"),
+    ("reproduce", "repeat a paper's evaluation; its numbers beside ours"),
     ("voters", "choose the parameters of p-REC: peers for an epsilon, or epsilon for peers"),
 )
 
@@ -27,7 +27,7 @@ examples:
   discreet serve --demo                          the demo, on an embedded store, at port 8000
   discreet serve --config discreet.yaml --store redis://redis:6379/0
   discreet keys create --label shop --scope serve
-  discreet simulate --traffic                    a minute of made-up visitors for the demo
+  discreet simulate --traffic                    a minute of synthetic visitors for the demo
   discreet audit --quick
 
 `discreet COMMAND --help` says more about each.

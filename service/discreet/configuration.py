@@ -13,23 +13,25 @@ that says which.
 """
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.constructor import DuplicateKeyError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from discreet.families.documents import NAME_PATTERN, RecommenderDocument
-from discreet.decisions.every_document import read_document
 from discreet.errors import InvalidArgument
-from discreet.validation import explained, problems_with
+from discreet.families.documents import NAME_PATTERN, RecommenderDocument
+from discreet.families.registration import read_document
+from discreet.validation import UNKNOWN_FIELD, explained, problems_with
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What a file says."""
+    """What a configuration file holds."""
 
     server: Mapping[str, Any] = field(default_factory=dict)
     recommenders: Mapping[str, RecommenderDocument] = field(default_factory=dict)
@@ -38,34 +40,8 @@ class Configuration:
 _NAME = re.compile(NAME_PATTERN)
 
 
-class _Loader(yaml.SafeLoader):
-    """Safe YAML, in which a name may stand only once."""
-
-
-def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
-    loader.flatten_mapping(node)
-    found: dict[Hashable, Any] = {}
-    for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        if not isinstance(key, Hashable) or key in found:
-            raise yaml.constructor.ConstructorError(
-                None, None, "a name is given twice, or is not a name", key_node.start_mark
-            )
-        found[key] = loader.construct_object(value_node, deep=True)
-    return found
-
-
-# YAML 1.1 reads 1e-6 as text, for want of a point; everybody who writes it means a number.
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+$"),
-    list("-+0123456789"),
-)
-_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
-
-
 def read(path: Path) -> Configuration:
-    """Return what the file says, or raise `InvalidArgument` naming the file and the field."""
+    """Return what a file holds, or raise `InvalidArgument` naming the file and the field."""
     content = _content(path)
     _only(path, "", content, {"server", "recommenders"})
     server = _object(path, "server", content.get("server"))
@@ -86,13 +62,15 @@ def _content(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise InvalidArgument(str(path), "cannot be read: it is not UTF-8 text") from None
     try:
-        # Safe: the loader is yaml.SafeLoader, which builds nothing but plain values.
-        content = yaml.load(text, Loader=_Loader)  # noqa: S506
-    except yaml.MarkedYAMLError as error:
+        content = YAML(typ="safe", pure=True).load(text)
+    except MarkedYAMLError as error:
         mark = error.problem_mark
         line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
-        raise InvalidArgument(str(path), f"{line}{error.problem or 'is not YAML'}") from None
-    except yaml.YAMLError:
+        # The library's own words about a name that stands twice repeat both values.
+        twice = isinstance(error, DuplicateKeyError)
+        problem = "a name is given twice" if twice else error.problem
+        raise InvalidArgument(str(path), f"{line}{problem or 'is not YAML'}") from None
+    except YAMLError:
         raise InvalidArgument(str(path), "is not YAML") from None
     return _object(path, "", content)
 
@@ -109,7 +87,7 @@ def _only(path: Path, where: str, value: Mapping[str, Any], known: set[str]) -> 
     for name in value:
         if name not in known:
             names = ", ".join(sorted(known))
-            raise _wrong(path, f"{where}{name}", f"is not known here; known are {names}")
+            raise _wrong(path, f"{where}{name}", f"{UNKNOWN_FIELD}; known are {names}")
 
 
 def _recommender(path: Path, name: str, entry: Any) -> RecommenderDocument:

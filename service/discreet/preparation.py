@@ -8,10 +8,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from discreet import __version__
 from discreet.app import store_of
-from discreet.families.documents import RecommenderDocument
-from discreet.decisions.runtime import Runtime
+from discreet.decisions.keys import KeyRing
+from discreet.decisions.services import DecisionServices, open_services
 from discreet.errors import InvalidArgument, StoreUnavailable
+from discreet.families.documents import RecommenderDocument
 from discreet.privacy.noise import SystemNoise
 from discreet.settings import Settings
 
@@ -29,15 +31,30 @@ class Prepared:
     key: str | None = None
     key_file: Path | None = None
 
+    def announcement(self, settings: Settings, *, port: int, embedded: bool) -> str:
+        """Return where the server is, with a key that was made just now: it is shown once."""
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        url = f"http://{host}:{port}"
+        store = f"embedded store in {settings.data_dir}" if embedded else "store by URL"
+        if self.key is None:
+            page, key = f"{url}/", str(self.key_file or "as given or made before")
+        else:
+            kept = "" if self.key_file is None else f"; kept in {self.key_file}"
+            page, key = f"{url}/#key={self.key}", f"{self.key}   (shown once{kept})"
+        return (
+            f"Discreet {__version__} at {url} ({settings.workers} workers, {store})\n"
+            f"  page  {page}\n  docs  {url}/docs\n  key   {key}"
+        )
+
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[Runtime]:
-    """Open a runtime for a moment, waiting for the store as long as the settings allow."""
+async def opened(settings: Settings) -> AsyncIterator[DecisionServices]:
+    """Open the services for a moment, waiting for the store as long as the settings allow."""
     deadline = time.monotonic() + settings.wait_store_seconds
     while True:
         store = store_of(settings)
         try:
-            runtime = await Runtime.open(
+            services = await open_services(
                 store=store,
                 noise=SystemNoise(),
                 token_keys=settings.token_keys,
@@ -52,30 +69,32 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
             await asyncio.sleep(_RETRY_SECONDS)
         else:
             break
+    # Releasing is for servers: what is opened for a moment would hardly begin with it.
+    await services.background.stop()
     try:
-        yield runtime
+        yield services
     finally:
-        await runtime.close()
+        await services.close()
 
 
 async def prepare(
     settings: Settings, recommenders: Mapping[str, RecommenderDocument], *, demo: bool
 ) -> Prepared:
     """Put the file's recommenders (what they learned stays), and see that there is a key."""
-    async with opened(settings) as runtime:
+    async with opened(settings) as services:
         for name, document in recommenders.items():
             try:
-                await runtime.registry.put(name, document)
+                await services.registry.put(name, document)
             except InvalidArgument as error:
                 raise InvalidArgument(
                     f"recommenders.{name}.{error.argument}", error.reason
                 ) from None
         if demo:
-            return await _demo_key(runtime, settings)
-        if settings.api_key is not None or await runtime.keys.list():
+            return await _demo_key(services.keys, settings)
+        if settings.api_key is not None or await services.keys.list():
             return Prepared()
         _require_loopback(settings)
-        return Prepared(key=await runtime.keys.create(label=FIRST_LABEL, scopes=SCOPES))
+        return Prepared(key=await services.keys.create(label=FIRST_LABEL, scopes=SCOPES))
 
 
 def _require_loopback(settings: Settings) -> None:
@@ -87,7 +106,7 @@ def _require_loopback(settings: Settings) -> None:
         )
 
 
-async def _demo_key(runtime: Runtime, settings: Settings) -> Prepared:
+async def _demo_key(keys: KeyRing, settings: Settings) -> Prepared:
     """Leave the demo's key in a file that only its owner can read, for the README's commands."""
     file = settings.data_dir / "demo-key"
     if settings.api_key is not None:
@@ -95,13 +114,13 @@ async def _demo_key(runtime: Runtime, settings: Settings) -> Prepared:
         return Prepared(key_file=file)
     _require_loopback(settings)
     held = _read_secret(file)
-    if held is not None and await runtime.keys.scopes_of(held) is not None:
+    if held is not None and await keys.scopes_of(held) is not None:
         return Prepared(key_file=file)
-    for record in await runtime.keys.list():
+    for record in await keys.list():
         if record.label == DEMO_LABEL:
             # Its secret is lost with the file: nobody can use it, so nobody shall.
-            await runtime.keys.revoke(record.id)
-    key = await runtime.keys.create(label=DEMO_LABEL, scopes=SCOPES)
+            await keys.revoke(record.id)
+    key = await keys.create(label=DEMO_LABEL, scopes=SCOPES)
     _write_secret(file, key)
     return Prepared(key=key, key_file=file)
 

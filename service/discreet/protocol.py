@@ -11,23 +11,23 @@ from typing import cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from discreet.api.gateway import Gateway
+from discreet.api.gateway import HttpGateway
 from discreet.api.routing import DirectRoute, Live
 
 CLOSE = b"connection: close\r\n\r\n"
 
 
-class _Unheard:
+class _UnusedEvent:
     """Stands where uvicorn keeps an event: nobody waits for one here."""
 
     def set(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
-_UNHEARD = _Unheard()
+_UNUSED_EVENT = _UnusedEvent()
 
 
-class Exchange:
+class DirectExchange:
     """One direct request, with what uvicorn looks at in its own requests."""
 
     __slots__ = (
@@ -47,13 +47,13 @@ class Exchange:
         self.keep_alive = True
         self.disconnected = False
         self.response_complete = False
-        self.message_event = _UNHEARD
+        self.message_event = _UNUSED_EVENT
 
 
 class DirectProtocol(HttpToolsProtocol):
     """uvicorn's protocol, with a short way for direct routes."""
 
-    _arriving: Exchange | None = None
+    _arriving: DirectExchange | None = None
     """The direct request whose body is being collected."""
 
     def on_headers_complete(self) -> None:
@@ -61,13 +61,13 @@ class DirectProtocol(HttpToolsProtocol):
         if route is None:
             super().on_headers_complete()
         else:
-            self._arriving = Exchange(route, self.headers)
+            self._arriving = DirectExchange(route, self.headers)
             self.cycle = self._arriving  # type: ignore[assignment]
 
     def _direct_route(self) -> DirectRoute | None:
         if self.cycle is not None and not self.cycle.response_complete:
             return None  # uvicorn queues what is pipelined
-        parser, app = self.parser, cast(Gateway, self.app)
+        parser, app = self.parser, cast(HttpGateway, self.app)
         route = app.direct_route(parser.get_method().decode(), self.url.decode("latin-1"))
         if route is None or self.expect_100_continue:
             return None
@@ -94,9 +94,9 @@ class DirectProtocol(HttpToolsProtocol):
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)
 
-    async def _exchange(self, exchange: Exchange) -> None:
+    async def _exchange(self, exchange: DirectExchange) -> None:
         try:
-            status, headers, content = await cast(Gateway, self.app).answer(
+            status, headers, content = await cast(HttpGateway, self.app).answer(
                 exchange.route,
                 cast(Live, self.app_state),
                 exchange.headers,

@@ -14,8 +14,8 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import uvicorn
@@ -24,17 +24,51 @@ from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
 from gunicorn.workers.base import Worker as GunicornWorker
 from prometheus_client.multiprocess import mark_process_dead
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from discreet.app import create_app
-from discreet.errors import InvalidArgument
+from discreet.errors import DiscreetError, InvalidArgument
+from discreet.families.documents import RecommenderDocument
+from discreet.preparation import prepare
 from discreet.protocol import DirectProtocol
 from discreet.settings import Settings
+from discreet.state.embedded import EmbeddedStore
 
 log = logging.getLogger(__name__)
 
 BACKLOG = 2_048
 HUNG_SECONDS = 60
 """A worker whose event loop has not turned for so long is replaced."""
+
+
+def serve(
+    settings: Settings, recommenders: Mapping[str, RecommenderDocument], *, demo: bool
+) -> None:
+    """Serve these recommenders, and those that the store has already, until told to stop."""
+    with ExitStack() as cleanup:
+        listener = cleanup.enter_context(listen(settings))
+        embedded: EmbeddedStore | None = None
+        if settings.store is None:
+            embedded = EmbeddedStore(settings.data_dir)
+            cleanup.callback(embedded.stop)
+            settings = settings.model_copy(update={"store": embedded.start()})
+        prepared = asyncio.run(prepare(settings, recommenders, demo=demo))
+        port = listener.getsockname()[1]
+        text = prepared.announcement(settings, port=port, embedded=embedded is not None)
+        print(text, flush=True)
+        GunicornServer(settings, listener, each_second=lambda: _restart_if_gone(embedded)).run()
+
+
+def _restart_if_gone(embedded: EmbeddedStore | None) -> None:
+    """Replace a keeper that was killed; it replaces its server by itself."""
+    if embedded is None or embedded.running:
+        return
+    log.error("the embedded store's keeper is gone; starting another")
+    embedded.stop()
+    try:
+        embedded.start()
+    except DiscreetError:
+        log.exception("the embedded store does not start")
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -76,7 +110,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-class Worker(GunicornWorker):  # type: ignore[misc]
+class UvicornWorker(GunicornWorker):  # type: ignore[misc]
     """One process, one event loop, one application."""
 
     def init_signals(self) -> None:
@@ -95,11 +129,12 @@ class Worker(GunicornWorker):  # type: ignore[misc]
             sys.exit(1)
 
     async def _serve(self) -> bool:
+        settings: Settings = self.app.settings
         server = _Server(
             uvicorn.Config(
                 self.wsgi,
                 interface="asgi3",
-                http=DirectProtocol,
+                http=DirectProtocol if settings.http == "direct" else HttpToolsProtocol,
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -180,30 +215,30 @@ class _Master(Arbiter):  # type: ignore[misc]
         return pid
 
     def manage_workers(self) -> None:
-        self.app.look_after()
+        self.app.each_second()
         super().manage_workers()
 
 
-class Serving(BaseApplication):  # type: ignore[misc]
-    """The application as gunicorn knows it. `look_after` is called about once a second."""
+class GunicornServer(BaseApplication):  # type: ignore[misc]
+    """The application as gunicorn knows it. `each_second` is called about once a second."""
 
     def __init__(
-        self, settings: Settings, listener: socket.socket, look_after: Callable[[], None]
+        self, settings: Settings, listener: socket.socket, each_second: Callable[[], None]
     ) -> None:
-        self._settings = settings
+        self.settings = settings
         # gunicorn takes the descriptor over, and closes it when it stops.
         self._descriptor = listener.detach()
-        self.look_after = look_after
+        self.each_second = each_second
         super().__init__()
 
     def load_config(self) -> None:
         for name, value in {
             "bind": f"fd://{self._descriptor}",
-            "workers": self._settings.workers,
-            "worker_class": Worker,
+            "workers": self.settings.workers,
+            "worker_class": UvicornWorker,
             "logger_class": ServerLogger,
-            "keepalive": self._settings.keep_alive_seconds,
-            "graceful_timeout": self._settings.stop_seconds,
+            "keepalive": self.settings.keep_alive_seconds,
+            "graceful_timeout": self.settings.stop_seconds,
             "timeout": HUNG_SECONDS,
             "control_socket_disable": True,
             "proc_name": "discreet",
@@ -212,7 +247,7 @@ class Serving(BaseApplication):  # type: ignore[misc]
             self.cfg.set(name, value)
 
     def load(self) -> Any:
-        return create_app(self._settings)
+        return create_app(self.settings)
 
     def run(self) -> None:
         """Serve until told to stop; returns when every worker has finished."""

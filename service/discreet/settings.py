@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from discreet.families.documents import NAME_PATTERN
 from discreet.decisions.tokens import KEY_BYTES
 from discreet.errors import InvalidArgument
+from discreet.families.documents import NAME_PATTERN
 from discreet.validation import explained, problems_with
 
 PREFIX = "DISCREET_"
@@ -75,7 +75,7 @@ def _peer_keys(value: Any) -> Any:
 
 
 class Settings(BaseModel):
-    """What one server is told; learners' parameters are in the recommenders' documents."""
+    """How one server runs; what it recommends is in the recommenders' documents."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -98,10 +98,10 @@ class Settings(BaseModel):
     peer_keys: Annotated[dict[str, str], BeforeValidator(_peer_keys)] = Field(
         default_factory=dict,
         repr=False,
-        description="NAME=KEY, separated by commas: the keys that vendors issued to us",
+        description="NAME=KEY, separated by commas: the keys that other instances issued to us",
     )
     vendor_timeout_seconds: float = Field(
-        default=0.3, gt=0, le=10, description="how long a vendor may take to answer"
+        default=0.3, gt=0, le=10, description="how long a vendor may take while a request waits"
     )
     store_timeout_seconds: float = Field(default=2.0, gt=0, le=60)
     wait_store_seconds: float = Field(default=0.0, ge=0, le=3_600)
@@ -111,6 +111,11 @@ class Settings(BaseModel):
     )
     log_level: Literal["debug", "info", "warning", "error", "critical"] = "info"
     most_body_bytes: int = Field(default=2 * 2**20, ge=1_024, le=256 * 2**20)
+    http: Literal["direct", "uvicorn"] = Field(
+        default="direct",
+        description="uvicorn: without the short way for requests (`protocol`), to measure what it "
+        "saves",
+    )
 
     @property
     def api_keys(self) -> dict[str, frozenset[str]]:
@@ -151,7 +156,10 @@ def from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 def settings_from(
     *, file: Mapping[str, Any], environment: Mapping[str, str], flags: Mapping[str, Any]
 ) -> Settings:
-    """Return the settings; later sources win. Errors name the field and where it was given."""
+    """Return the settings: flags win over the environment, and the environment over the file.
+
+    Raises `InvalidArgument` naming the field as the source that gave it calls it.
+    """
     surroundings = from_environment(environment)
     given = {**file, **surroundings, **flags}
     try:

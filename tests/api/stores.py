@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 from discreet.errors import StoreUnavailable
 from discreet.state.memory import MemoryStore
-from discreet.watching import MANY, OPERATIONS
+from discreet.store_metrics import OPERATIONS
 
 
 class Failing:
@@ -32,17 +32,17 @@ class MoodyStore(MemoryStore):
 
 
 def _moody(name: str) -> Any:
-    def call(self: MoodyStore, **arguments: Any) -> Awaitable[Any]:
+    def call(self: MoodyStore, *arguments: Any, **named: Any) -> Awaitable[Any]:
         self.calls.append(name)
         if self.mood is not None:
             return Failing(self.mood)
-        answer: Awaitable[Any] = getattr(MemoryStore, name)(self, **arguments)
+        answer: Awaitable[Any] = getattr(MemoryStore, name)(self, *arguments, **named)
         return answer
 
     return call
 
 
-for _name in (*OPERATIONS, *MANY):
+for _name in OPERATIONS:
     setattr(MoodyStore, _name, _moody(_name))
 
 GONE = StoreUnavailable("the store at canary-host is gone", retry_after=2)

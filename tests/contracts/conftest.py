@@ -3,23 +3,20 @@
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
+import redis
 
-from discreet.state.embedded import EmbeddedStore
 from discreet.state.memory import MemoryStore
 from discreet.state.redis_store import open_store
 from discreet.state.stores import Store
+from discreet.state.urls import Kind, parse
+from tests.state.conftest import embedded_url  # noqa: F401  pytest finds fixtures by name
 from tests.state.places import Place
 from tests.state.servers import cluster
 
 NAMESPACES = (f"contract-{number}" for number in itertools.count())
-
-
-@pytest.fixture(scope="session")
-def embedded_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with EmbeddedStore(tmp_path_factory.mktemp("embedded")) as url:
-        yield url
 
 
 @pytest.fixture(scope="session")
@@ -50,3 +47,17 @@ async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
 @pytest.fixture
 def store(place: Place) -> Store:
     return place.store
+
+
+@pytest.fixture
+def server(place: Place) -> Iterator[Any]:
+    """Yield a plain client of the same server or cluster, to write what no store writes."""
+    assert place.url is not None
+    location = parse(place.url)
+    if location.kind is Kind.CLUSTER:
+        node = location.nodes[0]
+        client: Any = redis.RedisCluster(host=node.host, port=node.port)
+    else:
+        client = redis.Redis.from_url(place.url)
+    with client:
+        yield client

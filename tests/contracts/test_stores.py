@@ -1,110 +1,170 @@
-"""What every store promises, run against memory, an embedded Valkey and a six-node cluster."""
+"""What every store promises about ledgers and markers: memory, embedded Valkey, cluster."""
 
 import asyncio
+import random
 import sys
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
-from discreet.errors import InvalidArgument, StateOverflow, UnknownDecision
-from discreet.privacy.charges import UNLIMITED, Charge, Limit
+from discreet.errors import InvalidArgument, StoreUnavailable
+from discreet.privacy.charges import NEVER, UNLIMITED, Charge, Limit
+from discreet.state import checks
+from discreet.state.keys import Keys
 from discreet.state.redis_store import open_store
-from discreet.state.stores import Account, Claim, Event, Learned, Store
-from tests.state.places import Place
+from discreet.state.stores import Account, Debit, Debited, Ledger, Store
+from tests.state.places import ADA, BOB, ONE, Place, record, shared, spend, spent
 
 pytestmark = pytest.mark.anyio
 
-ADA = b"ada}{".ljust(32, b"}")
-BOB = b"bob".ljust(32, b"\x00")
-CELL = b"cell}".ljust(32, b"{")
-ONE = Charge(nano_epsilon=100, nano_rho=5, pico_delta=1)
-MOST = 2**63 - 1
-LEAST = -(2**63)
-shared = pytest.mark.parametrize("place", ["embedded", "cluster"], indirect=True)
-"""Memory belongs to one process and one client."""
+EVE = b"\r\n$3\r\neve"
+TWO = Charge(200, 10, 2)
+BOTH = pytest.mark.parametrize("account", list(Account))
 
 
-async def learn(
-    store: Store, *increments: tuple[int, int], claim: bytes = b"claim", reward: int = 1
-) -> Learned:
-    return await store.learn(
-        address=CELL, increments=increments, claim=claim, reward=reward, claim_ttl=60
-    )
+def ledger(account: Account, total: Charge) -> Ledger:
+    return Ledger(total) if account is Account.ANSWERS else Ledger(feedback=total)
 
 
-async def vector(store: Store, address: bytes = CELL) -> list[int]:
-    (found,) = await store.read(addresses=[address])
-    assert found.dtype == np.int64
-    assert found.dtype.isnative
-    return [int(value) for value in found]
+# Debits
 
 
-# Ledgers
+async def test_nobody_has_spent_anything_at_first(store: Store) -> None:
+    assert list(await store.ledgers([])) == []
+    assert list(await store.ledgers([ADA, BOB])) == [Ledger(), Ledger()]
+    assert list(await store.spend([])) == []
 
 
-async def test_a_stranger_has_spent_nothing(store: Store) -> None:
-    assert await store.balance(principal=ADA) == Charge()
+@BOTH
+async def test_a_debit_is_booked_in_every_column_of_its_account(
+    store: Store, account: Account
+) -> None:
+    assert await spend(store, account=account) == Debited(True, ledger(account, ONE))
+    assert await spend(store, account=account) == Debited(True, ledger(account, TWO))
+    assert await spent(store) == ledger(account, TWO)
+    assert await spent(store, BOB) == Ledger()
 
 
-async def test_a_debit_is_booked_in_every_column(store: Store) -> None:
-    first = await store.spend(principal=ADA, charge=ONE, limit=Limit())
-    second = await store.spend(principal=ADA, charge=ONE, limit=Limit())
-    assert first == Account(granted=True, spent=ONE)
-    assert second == Account(granted=True, spent=Charge(200, 10, 2))
-    assert await store.balance(principal=ADA) == Charge(200, 10, 2)
-    assert await store.balance(principal=BOB) == Charge()
+async def test_the_accounts_of_a_principal_are_apart(store: Store) -> None:
+    limit = Limit(100, NEVER)
+    assert (await spend(store, limit=limit)).granted
+    assert not (await spend(store, limit=limit)).granted
+    both = await spend(store, limit=limit, account=Account.FEEDBACK)
+    assert both == Debited(True, Ledger(ONE, ONE))
+    assert not (await spend(store, limit=limit, account=Account.FEEDBACK)).granted
+    assert await spent(store) == Ledger(ONE, ONE)
 
 
-@pytest.mark.parametrize("column", ["nano_epsilon", "nano_rho", "pico_delta"])
-async def test_a_debit_beyond_any_limit_changes_nothing(store: Store, column: str) -> None:
-    limit = replace(Limit(), **{column: getattr(ONE, column) * 2})
-    for _ in range(2):
-        assert (await store.spend(principal=ADA, charge=ONE, limit=limit)).granted
-    refused = await store.spend(principal=ADA, charge=ONE, limit=limit)
-    assert refused == Account(granted=False, spent=Charge(200, 10, 2))
-    assert await store.balance(principal=ADA) == Charge(200, 10, 2)
+@BOTH
+@pytest.mark.parametrize(
+    ("limit", "granted"),
+    [
+        (Limit(200, 10, 2), True),
+        (Limit(200, 9, 2), True),
+        (Limit(199, 10, 2), True),
+        (Limit(199, 9, 2), False),
+        (Limit(200, 10, 1), False),
+        (Limit(200, NEVER, 2), True),
+        (Limit(199, NEVER, 2), False),
+        (Limit(NEVER, 10, 2), True),
+        (Limit(NEVER, 9, 2), False),
+        (Limit(NEVER, NEVER), False),
+        (Limit(pico_delta=1), False),
+        (Limit(), True),
+    ],
+)
+async def test_a_total_is_admitted_by_either_rule(
+    store: Store, account: Account, limit: Limit, granted: bool
+) -> None:
+    assert limit.admits(TWO) is granted
+    await spend(store, account=account)
+    expected = Debited(granted, ledger(account, TWO if granted else ONE))
+    assert await spend(store, account=account, limit=limit) == expected
+    assert await spent(store) == expected.ledger
 
 
-async def test_a_limit_of_zero_admits_only_what_is_free(store: Store) -> None:
-    nothing = Limit(0, 0, 0)
-    assert not (await store.spend(principal=ADA, charge=ONE, limit=nothing)).granted
-    assert (await store.spend(principal=ADA, charge=Charge(), limit=nothing)).granted
+async def test_a_charge_of_nothing_is_granted_whatever_the_limit(store: Store) -> None:
+    nothing = Limit(NEVER, NEVER, 0)
+    assert not (await spend(store, limit=nothing)).granted
+    assert await spend(store, charge=Charge(), limit=nothing) == Debited(True, Ledger())
+    await spend(store)
+    assert await spend(store, charge=Charge(), limit=nothing) == Debited(True, Ledger(ONE))
 
 
 async def test_columns_without_a_limit_saturate(store: Store) -> None:
     nearly = Charge(UNLIMITED - 1, UNLIMITED, 3)
     full = Charge(UNLIMITED, UNLIMITED, 4)
-    assert (await store.spend(principal=ADA, charge=nearly, limit=Limit())).spent == nearly
-    assert (await store.spend(principal=ADA, charge=Charge(2, 5, 1), limit=Limit())).spent == full
-    assert await store.balance(principal=ADA) == full
+    assert (await spend(store, charge=nearly)).ledger.answers == nearly
+    assert (await spend(store, charge=Charge(2, 5, 1))).ledger.answers == full
+    assert (await spent(store)).answers == full
 
 
 async def test_amounts_near_2_to_the_53_are_exact(store: Store) -> None:
-    limit = Limit(nano_epsilon=UNLIMITED - 1)
-    start = Charge(nano_epsilon=UNLIMITED - 3)
-    assert (await store.spend(principal=ADA, charge=start, limit=limit)).granted
+    limit = Limit(UNLIMITED - 1, NEVER)
+    assert (await spend(store, charge=Charge(UNLIMITED - 3), limit=limit)).granted
     for expected in (True, True, False):
-        step = await store.spend(principal=ADA, charge=Charge(nano_epsilon=1), limit=limit)
-        assert step.granted is expected
-    assert await store.balance(principal=ADA) == Charge(nano_epsilon=UNLIMITED - 1)
+        assert (await spend(store, charge=Charge(1), limit=limit)).granted is expected
+    assert (await spent(store)).answers == Charge(UNLIMITED - 1)
+    assert not (await spend(store, BOB, charge=Charge(UNLIMITED), limit=limit)).granted
 
 
-async def test_an_infinite_charge_is_never_within_a_limit(store: Store) -> None:
-    infinite = Charge(nano_epsilon=UNLIMITED)
-    limit = Limit(nano_epsilon=UNLIMITED - 1)
-    assert not (await store.spend(principal=ADA, charge=infinite, limit=limit)).granted
+async def test_many_are_debited_in_order_and_who_comes_twice_twice(store: Store) -> None:
+    limit = Limit(250, NEVER)
+    found = await store.spend([Debit(each, ONE, limit) for each in (ADA, BOB, ADA, EVE, ADA, BOB)])
+    assert list(found) == [
+        Debited(True, Ledger(ONE)),
+        Debited(True, Ledger(ONE)),
+        Debited(True, Ledger(TWO)),
+        Debited(True, Ledger(ONE)),
+        Debited(False, Ledger(TWO)),
+        Debited(True, Ledger(TWO)),
+    ]
+    assert list(await store.ledgers([EVE, BOB, ADA])) == [Ledger(ONE), Ledger(TWO), Ledger(TWO)]
+
+
+async def test_debiting_many_equals_debiting_one_by_one(store: Store) -> None:
+    """Two sets of ledgers, the one debited together and the other singly."""
+    rng = random.Random(7)
+
+    def amount() -> int:
+        return rng.choice([0, 1, 3, 100, 2**52, UNLIMITED - 1, UNLIMITED])
+
+    def most() -> int:
+        return rng.choice([NEVER, 0, 4, 250, 2**53 - 2, UNLIMITED])
+
+    debits = [
+        Debit(
+            bytes([rng.randrange(6)]),
+            Charge(amount(), amount(), amount()),
+            Limit(most(), most(), rng.choice([0, 4, UNLIMITED])),
+            rng.choice(list(Account)),
+            rng.choice([None, None, b"m", b"n"]),
+        )
+        for _ in range(200)
+    ]
+    together = await store.spend([one._replace(principal=b"t" + one.principal) for one in debits])
+    alone = [(await store.spend([one]))[0] for one in debits]
+    assert list(together) == alone
+    assert {each.granted for each in together if isinstance(each, Debited)} == {True, False}
+    numbers = [bytes([number]) for number in range(6)]
+    assert await store.ledgers([b"t" + each for each in numbers]) == await store.ledgers(numbers)
+
+
+async def test_debits_are_made_when_called(store: Store) -> None:
+    """Nothing awaits thousands of debits before the ledger is asked for: calls are not lazy."""
+    principals = [b"%d" % (number % 1_300) for number in range(2_600)]
+    debits = store.spend([Debit(each, ONE, Limit(100, NEVER)) for each in principals])
+    assert (await spent(store, b"1299")).answers == ONE
+    assert list(await debits) == [Debited(number < 1_300, Ledger(ONE)) for number in range(2_600)]
 
 
 async def test_parallel_debits_are_exact(store: Store) -> None:
-    limit = Limit(nano_epsilon=37 * 100)
-    attempts = [store.spend(principal=ADA, charge=ONE, limit=limit) for _ in range(300)]
-    accounts = [await attempt for attempt in attempts]
-    assert sum(account.granted for account in accounts) == 37
-    assert (await store.balance(principal=ADA)).nano_epsilon == 37 * 100
+    limit = Limit(37 * 100, NEVER)
+    attempts = [store.spend([Debit(ADA, ONE, limit)] * 3) for _ in range(100)]
+    found = [each for attempt in attempts for each in await attempt]
+    assert sum(isinstance(each, Debited) and each.granted for each in found) == 37
+    assert (await spent(store)).answers.nano_epsilon == 37 * 100
 
 
 @shared
@@ -112,465 +172,158 @@ async def test_several_processes_share_one_budget_exactly(place: Place) -> None:
     """N decisions for any number of workers: 4 processes of 150 attempts for a budget of 217."""
     assert place.url is not None
     budget = 217
+    arguments = (place.url, place.namespace, str(budget), "150")
     workers = [
         await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "tests.state.spender",
-            place.url,
-            place.namespace,
-            str(budget),
-            "150",
+            *(sys.executable, "-m", "tests.state.spender", *arguments),
             stdout=asyncio.subprocess.PIPE,
         )
         for _ in range(4)
     ]
     outputs = [(await worker.communicate())[0] for worker in workers]
-    granted = [int(output) for output in outputs]
-    assert sum(granted) == budget
-    assert (await place.store.balance(principal=b"shared")).nano_epsilon == budget
+    assert sum(int(output) for output in outputs) == budget
+    assert (await spent(place.store, b"shared")).answers.nano_epsilon == budget
 
 
 # Markers
 
 
 async def test_a_marker_pays_once(store: Store) -> None:
-    first = await store.spend(principal=ADA, charge=ONE, limit=Limit(), marker=b"m")
-    again = await store.spend(principal=ADA, charge=ONE, limit=Limit(), marker=b"m")
-    assert first == again == Account(granted=True, spent=ONE)
-    other = await store.spend(principal=ADA, charge=ONE, limit=Limit(), marker=b"n")
-    assert other.spent == Charge(200, 10, 2)
+    first = await spend(store, marker=b"m")
+    again = await spend(store, marker=b"m")
+    assert first == again == Debited(True, Ledger(ONE))
+    assert (await spend(store, marker=b"n")).ledger.answers == TWO
 
 
 async def test_a_marker_is_honoured_when_the_budget_is_gone(store: Store) -> None:
-    limit = Limit(nano_epsilon=100)
-    assert (await store.spend(principal=ADA, charge=ONE, limit=limit, marker=b"m")).granted
-    assert not (await store.spend(principal=ADA, charge=ONE, limit=limit)).granted
-    assert (await store.spend(principal=ADA, charge=ONE, limit=limit, marker=b"m")).granted
+    limit = Limit(100, NEVER)
+    assert (await spend(store, limit=limit, marker=b"m")).granted
+    assert not (await spend(store, limit=limit)).granted
+    assert (await spend(store, limit=limit, marker=b"m")).granted
 
 
 async def test_a_refused_debit_leaves_no_marker(store: Store) -> None:
-    small, large = Limit(nano_epsilon=50), Limit(nano_epsilon=500)
-    assert not (await store.spend(principal=ADA, charge=ONE, limit=small, marker=b"m")).granted
-    paid = await store.spend(principal=ADA, charge=ONE, limit=large, marker=b"m")
-    assert paid == Account(granted=True, spent=ONE)
+    assert not (await spend(store, limit=Limit(50, NEVER), marker=b"m")).granted
+    assert await spend(store, marker=b"m") == Debited(True, Ledger(ONE))
 
 
-async def test_a_marker_does_not_pay_for_a_dearer_release(store: Store) -> None:
-    await store.spend(principal=ADA, charge=ONE, limit=Limit(), marker=b"m")
-    dearer = await store.spend(principal=ADA, charge=Charge(900), limit=Limit(), marker=b"m")
-    assert dearer.spent == Charge(1000, 5, 1)
-
-
-async def test_markers_belong_to_one_principal(store: Store) -> None:
-    await store.spend(principal=ADA, charge=ONE, limit=Limit(), marker=b"m")
-    assert (await store.spend(principal=BOB, charge=ONE, limit=Limit(), marker=b"m")).spent == ONE
+async def test_a_marker_pays_for_one_charge_of_one_account_of_one_principal(store: Store) -> None:
+    await spend(store, marker=b"m")
+    assert (await spend(store, charge=Charge(900), marker=b"m")).ledger.answers == Charge(
+        1000, 5, 1
+    )
+    other = await spend(store, account=Account.FEEDBACK, marker=b"m")
+    assert other.ledger.feedback == ONE
+    assert (await spend(store, BOB, marker=b"m")).ledger == Ledger(ONE)
 
 
 async def test_a_marker_lapses_and_the_debit_stays(place: Place) -> None:
     store = place.store
-    spend = {"principal": ADA, "charge": ONE, "limit": Limit()}
-    await store.spend(**spend, marker=b"brief", marker_ttl=1)
-    await store.spend(**spend, marker=b"long", marker_ttl=600)
-    await store.spend(**spend | {"principal": BOB}, marker=b"brief", marker_ttl=1)
+    await spend(store, marker=b"brief", marker_ttl=1)
+    await spend(store, marker=b"long", marker_ttl=600)
+    await spend(store, BOB, marker=b"brief", marker_ttl=1)
     await place.elapse(1.2)
-    assert (await store.spend(**spend, marker=b"long")).spent == Charge(200, 10, 2)
-    assert (await store.spend(**spend, marker=b"brief")).spent == Charge(300, 15, 3)
-    assert await store.forget_markers(principal=BOB) == []
-    assert await store.balance(principal=BOB) == ONE
+    assert (await spend(store, marker=b"long")).ledger.answers == TWO
+    assert (await spend(store, marker=b"brief")).ledger.answers == Charge(300, 15, 3)
+    assert list(await store.forget_markers(BOB)) == []
+    assert await spent(store, BOB) == Ledger(ONE)
 
 
 async def test_forgetting_markers_returns_them_and_keeps_the_ledger(store: Store) -> None:
-    spend = {"principal": ADA, "charge": ONE, "limit": Limit()}
     for marker in (b"m" * 32, b"n" * 32):
-        await store.spend(**spend, marker=marker)
-    await store.spend(**spend | {"charge": Charge(1)}, marker=b"m" * 32)
-    await store.spend(**spend | {"principal": BOB}, marker=b"bob")
-    assert sorted(await store.forget_markers(principal=ADA)) == [b"m" * 32, b"n" * 32]
-    assert await store.forget_markers(principal=ADA) == []
-    assert await store.balance(principal=ADA) == Charge(201, 10, 2)
-    assert await store.forget_markers(principal=BOB) == [b"bob"]
+        await spend(store, marker=marker)
+    await spend(store, charge=Charge(), marker=b"free")
+    await spend(store, charge=Charge(1), marker=b"m" * 32)
+    await spend(store, BOB, marker=b"bob")
+    assert sorted(await store.forget_markers(ADA)) == [b"free", b"m" * 32, b"n" * 32]
+    assert list(await store.forget_markers(ADA)) == []
+    assert (await spent(store)).answers == Charge(201, 10, 2)
+    assert list(await store.forget_markers(BOB)) == [b"bob"]
     # A forgotten marker pays nothing any more.
-    assert (await store.spend(**spend, marker=b"m" * 32)).spent == Charge(301, 15, 3)
+    assert (await spend(store, marker=b"m" * 32)).ledger.answers == Charge(301, 15, 3)
 
 
-# Statistics
-
-
-async def test_an_absent_cell_is_empty(store: Store) -> None:
-    assert await vector(store) == []
-    assert await store.read(addresses=[]) == []
-
-
-async def test_increments_add_up_and_the_vector_grows(store: Store) -> None:
-    assert await learn(store, (0, 1), (2, -5)) == Learned(Claim.COUNTED, 1)
-    assert await learn(store, (0, 1), (4, 7), (4, 1), claim=b"2") == Learned(Claim.COUNTED, 2)
-    assert await vector(store) == [2, 0, -5, 0, 8]
-
-
-async def test_vectors_come_back_in_the_order_of_the_question(store: Store) -> None:
-    addresses = [b"%d" % number for number in range(40)]
-    for number, address in enumerate(addresses):
-        await store.learn(
-            address=address, increments=[(0, number)], claim=b"c", reward=0, claim_ttl=60
-        )
-    wanted = [*reversed(addresses), b"absent", addresses[3]]
-    found = await store.read(addresses=wanted)
-    assert [list(each) for each in found] == [[n] for n in reversed(range(40))] + [[], [3]]
-
-
-async def test_what_was_read_cannot_be_written_to(store: Store) -> None:
-    await learn(store, (0, 1))
-    (found,) = await store.read(addresses=[CELL])
-    with pytest.raises(ValueError, match="read-only"):
-        found[0] = 9
-    await learn(store, (0, 1), claim=b"2")
-    assert list(found) == [1]
-    assert await vector(store) == [2]
-
-
-async def test_a_vector_of_thousands_of_fields(store: Store) -> None:
-    increments = [(field, field + 1) for field in range(5000)]
-    assert (await learn(store, *increments)).claim is Claim.COUNTED
-    assert await vector(store) == list(range(1, 5001))
-
-
-@pytest.mark.parametrize(("start", "step"), [(MOST, 1), (LEAST, -1), (MOST, MOST)])
-async def test_an_overflow_adds_nothing_and_claims_nothing(
-    store: Store, start: int, step: int
-) -> None:
-    await learn(store, (0, 1), (1, start), claim=b"start")
-    before = await vector(store)
-    with pytest.raises(StateOverflow):
-        await learn(store, (0, 1), (1, step), (9, 1))
-    assert await vector(store) == before
-    assert (await learn(store, (0, 1))).claim is Claim.COUNTED, "the claim was taken"
-
-
-async def test_an_overflow_within_one_update_leaves_no_cell(store: Store) -> None:
-    with pytest.raises(StateOverflow):
-        await learn(store, (3, MOST), (3, 1))
-    assert await vector(store) == []
-
-
-async def test_an_overflow_in_the_last_of_thousands_of_fields_undoes_the_first(
-    store: Store,
-) -> None:
-    await learn(store, (4999, MOST), claim=b"start")
-    with pytest.raises(StateOverflow):
-        await learn(store, *[(field, 1) for field in range(5000)])
-    assert await vector(store) == [0] * 4999 + [MOST]
-
-
-async def test_extremes_are_exact(store: Store) -> None:
-    await learn(store, (0, MOST), (1, LEAST))
-    answer = await learn(store, (0, -1), (1, 1), claim=b"2")
-    assert answer == Learned(Claim.COUNTED, MOST - 1)
-    assert await vector(store) == [MOST - 1, LEAST + 1]
-
-
-# Claims
-
-
-async def test_feedback_counts_once(store: Store) -> None:
-    assert (await learn(store, (0, 1), reward=5)).claim is Claim.COUNTED
-    assert await learn(store, (0, 1), reward=5) == Learned(Claim.DUPLICATE, 1)
-    assert await learn(store, (0, 1), reward=6) == Learned(Claim.CONFLICT, 1)
-    assert await learn(store, (0, 1), reward=5) == Learned(Claim.DUPLICATE, 1)
-    assert await vector(store) == [1]
-
-
-async def test_a_claim_without_increments_counts_too(store: Store) -> None:
-    assert await learn(store) == Learned(Claim.COUNTED, 0)
-    assert await learn(store) == Learned(Claim.DUPLICATE, 0)
-    assert await vector(store) == []
-
-
-async def test_claims_of_several_items_and_cells_are_apart(store: Store) -> None:
-    for address in (b"a", b"b"):
-        for claim in (b"1", b"2", b"}", b"\r\n"):
-            answer = await store.learn(
-                address=address, increments=[(0, 1)], claim=claim, reward=0, claim_ttl=60
-            )
-            assert answer.claim is Claim.COUNTED
-    assert [list(each) for each in await store.read(addresses=[b"a", b"b"])] == [[4], [4]]
-
-
-async def test_parallel_feedback_counts_once(store: Store) -> None:
-    attempts = [
-        store.learn(
-            address=CELL,
-            increments=[(0, 1), (1, reward)],
-            claim=b"same",
-            reward=reward,
-            claim_ttl=60,
-        )
-        for reward in (3, 3, 4) * 20
-    ]
-    outcomes = Counter([(await attempt).claim for attempt in attempts])
-    assert outcomes[Claim.COUNTED] == 1
-    assert outcomes[Claim.DUPLICATE] in (19, 39)
-    assert (await vector(store))[0] == 1
-
-
-async def test_a_claim_lapses(place: Place) -> None:
-    async def claim() -> Learned:
-        return await place.store.learn(
-            address=CELL, increments=[(0, 1)], claim=b"c", reward=1, claim_ttl=1
-        )
-
-    assert (await claim()).claim is Claim.COUNTED
-    assert (await claim()).claim is Claim.DUPLICATE
-    await place.elapse(1.2)
-    assert await claim() == Learned(Claim.COUNTED, 2)
-
-
-# Indexes
-
-
-async def test_indexed_cells_are_found_with_their_levels(store: Store) -> None:
-    assert await store.count_cells(index=b"i") == 0
-    assert await store.cells(index=b"i", most=10) == {}
-    for level, address in enumerate([b"x", b"y}", b"z\x00", b"x"]):
-        await store.index_cell(index=b"i", address=address, level=level)
-    await store.index_cell(index=b"other", address=b"w", level=9)
-    assert await store.count_cells(index=b"i") == 3
-    assert await store.cells(index=b"i", most=10) == {b"x": 3, b"y}": 1, b"z\x00": 2}
-
-
-@pytest.mark.parametrize(("size", "most"), [(40, 10), (900, 30)])
-async def test_a_sample_of_cells_favours_none(store: Store, size: int, most: int) -> None:
-    """Each half of the addresses gets half of the sampled places.
-
-    Under a fair sampler the share of the first half over `draws * most` places has a standard
-    deviation below 0.5 / sqrt(places) (less, without replacement): six of them are a false alarm
-    with probability below 2e-9. A sampler that prefers a half by 30% (share 0.565) is found out:
-    the tolerance is at most 0.055.
-    """
-    await asyncio.gather(
-        *(
-            store.index_cell(index=b"i", address=b"%d" % number, level=number)
-            for number in range(size)
-        )
-    )
-    draws = 3000 // most
-    seen: Counter[bool] = Counter()
-    for _ in range(draws):
-        sample = await store.cells(index=b"i", most=most)
-        assert len(sample) == most
-        assert all(address == b"%d" % level for address, level in sample.items())
-        seen.update(level < size // 2 for level in sample.values())
-    places = draws * most
-    assert abs(seen[True] / places - 0.5) < 6 * 0.5 / places**0.5
-
-
-async def test_removing_cells_erases_statistics_and_index(store: Store) -> None:
-    await learn(store, (0, 1))
-    await asyncio.gather(
-        *(store.index_cell(index=b"i", address=b"%d" % number, level=1) for number in range(1200))
-    )
-    await store.index_cell(index=b"i", address=CELL, level=0)
-    assert await store.remove_cells(index=b"i") == 1201
-    assert await vector(store) == []
-    assert await store.count_cells(index=b"i") == 0
-    assert await store.remove_cells(index=b"i") == 0
-
-
-# Events
-
-
-async def test_the_first_request_owns_an_event(store: Store) -> None:
-    mine = await store.claim_event(event=b"e", fingerprint=b"me", ttl=60)
-    theirs = await store.claim_event(event=b"e", fingerprint=b"they", ttl=60)
-    assert mine == theirs == Event(fingerprint=b"me", answer=None)
-    assert await store.find_event(event=b"e") == mine
-    assert await store.find_event(event=b"f") is None
-
-
-async def test_the_first_answer_stands(store: Store) -> None:
-    await store.claim_event(event=b"e", fingerprint=b"me", ttl=60)
-    assert await store.answer_event(event=b"e", answer=b"one", ttl=60) == b"one"
-    assert await store.answer_event(event=b"e", answer=b"two", ttl=60) == b"one"
-    claimed = await store.claim_event(event=b"e", fingerprint=b"me", ttl=60)
-    assert claimed == Event(fingerprint=b"me", answer=b"one")
-
-
-async def test_an_event_that_nobody_claims_is_not_answered(store: Store) -> None:
-    with pytest.raises(UnknownDecision):
-        await store.answer_event(event=b"e", answer=b"one", ttl=60)
-    assert await store.find_event(event=b"e") is None
-    await store.claim_event(event=b"e", fingerprint=b"me", ttl=60)
-    await store.forget_event(event=b"e")
-    await store.forget_event(event=b"e")
-    with pytest.raises(UnknownDecision):
-        await store.answer_event(event=b"e", answer=b"one", ttl=60)
-    assert await store.find_event(event=b"e") is None
-
-
-async def test_events_lapse_and_an_answer_renews_them(place: Place) -> None:
-    store = place.store
-    for event in (b"pending", b"answered"):
-        await store.claim_event(event=event, fingerprint=b"me", ttl=1)
-    await store.answer_event(event=b"answered", answer=b"a", ttl=600)
-    await store.answer_event(event=b"answered", answer=b"b", ttl=1)
-    await place.elapse(1.2)
-    assert await store.find_event(event=b"pending") is None
-    assert await store.find_event(event=b"answered") == Event(fingerprint=b"me", answer=b"a")
-
-
-# Configuration
-
-
-async def test_documents_are_replaced_only_by_who_saw_them(store: Store) -> None:
-    assert await store.epoch() == 0
-    assert not await store.put_document(name="a", document=b"2", expected=b"1")
-    assert await store.put_document(name="a", document=b"1", expected=None)
-    assert not await store.put_document(name="a", document=b"2", expected=None)
-    assert await store.put_document(name="a", document=b"2", expected=b"1")
-    assert not await store.put_document(name="a", document=b"3", expected=b"1")
-    assert await store.epoch() == 2
-    registry = await store.registry()
-    assert registry.epoch == 2
-    assert registry.documents == {"a": b"2"}
-
-
-async def test_removing_a_document_advances_the_epoch(store: Store) -> None:
-    assert not await store.remove_document(name="ä")
-    assert await store.put_document(name="ä", document=b"\x00\xff", expected=None)
-    assert await store.remove_document(name="ä")
-    assert not await store.remove_document(name="ä")
-    assert await store.epoch() == 2
-    assert (await store.registry()).documents == {}
-
-
-async def test_of_parallel_changes_one_wins(store: Store) -> None:
-    changes = [
-        store.put_document(name="a", document=b"%d" % number, expected=None) for number in range(20)
-    ]
-    assert sum([await change for change in changes]) == 1
-    assert await store.epoch() == 1
-
-
-async def test_the_first_secret_stays(store: Store) -> None:
-    assert await store.secret(name="key", proposal=b"one") == b"one"
-    assert await store.secret(name="key", proposal=b"two") == b"one"
-    assert await store.secret(name="other", proposal=b"two") == b"two"
-    assert (await store.registry()).documents == {}
-
-
-# Life
-
-
-async def test_commands_are_issued_when_called(store: Store) -> None:
-    """Nothing awaits the debit, yet a later command sees it: calls are not lazy."""
-    debit = store.spend(principal=ADA, charge=ONE, limit=Limit())
-    assert await store.balance(principal=ADA) == ONE
-    assert (await debit).granted
+# What cannot be read, and what is refused
 
 
 @shared
-async def test_another_client_sees_the_same_data(place: Place) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"x" * 23, b"x" * 25, b"\x00" * 47, b"\x00" * 49, b""),
+        *(b"\xff" * 24, b"\x00\x20" + b"\x00" * 22, b"\x00" * 24 + b"\xff" * 24),
+        None,
+    ],
+)
+async def test_an_unreadable_ledger_is_its_own_error_and_the_others_are_debited(
+    place: Place, server: Any, content: bytes | None
+) -> None:
+    """Strings that no debit wrote; None stands for a key of another type."""
+    key = Keys(place.namespace).ledger(b"bad")
+    if content is None:
+        server.rpush(key, "x")
+    else:
+        server.set(key, content)
+    before = server.dump(key)
+    good, bad = Debit(b"good", ONE), Debit(b"bad", ONE)
+    found = await place.store.spend([good, bad, good, bad._replace(marker=b"m")])
+    assert [type(each) for each in found[1::2]] == [StoreUnavailable] * 2
+    assert list(found[::2]) == [Debited(True, Ledger(ONE)), Debited(True, Ledger(TWO))]
+    (learned,) = await place.store.learn([record(principal=b"bad", charge=ONE)])
+    assert isinstance(learned, StoreUnavailable)
+    with pytest.raises(StoreUnavailable):
+        await place.store.ledgers([b"good", b"bad"])
+    assert server.dump(key) == before, "what cannot be read was written over"
+
+
+@shared
+async def test_flushed_scripts_lose_no_entry_and_double_none(place: Place, server: Any) -> None:
+    server.script_flush()
+    found = await place.store.spend([Debit(b"%d" % (n % 700), ONE) for n in range(1_400)])
+    assert all(isinstance(each, Debited) and each.granted for each in found)
+    ledgers = await place.store.ledgers([b"0", b"350", b"699"])
+    assert [each.answers for each in ledgers] == [TWO] * 3
+
+
+@shared
+async def test_another_client_sees_the_same_data_and_another_namespace_does_not(
+    place: Place,
+) -> None:
     assert place.url is not None
-    await learn(place.store, (0, 7))
-    other = open_store(place.url, namespace=place.namespace)
-    await other.open()
-    try:
-        assert await vector(other) == [7]
-    finally:
+    await spend(place.store)
+    for namespace, expected in ((place.namespace, Ledger(ONE)), ("elsewhere", Ledger())):
+        other = open_store(place.url, namespace=namespace)
+        await other.open()
+        assert await spent(other) == expected
         await other.close()
-    elsewhere = open_store(place.url, namespace="elsewhere")
-    await elsewhere.open()
-    try:
-        assert await vector(elsewhere) == []
-    finally:
-        await elsewhere.close()
 
 
 async def test_a_ping_is_answered(store: Store) -> None:
     assert await store.ping() is None
 
 
-SPEND: dict[str, Any] = {"principal": ADA, "charge": ONE, "limit": Limit()}
-LEARN: dict[str, Any] = {
-    "address": CELL,
-    "increments": [(0, 1)],
-    "claim": b"c",
-    "reward": 1,
-    "claim_ttl": 60,
-}
-
-
 @pytest.mark.parametrize(
     ("method", "arguments", "culprit"),
     [
-        ("spend", SPEND | {"principal": b""}, "principal"),
-        ("spend", SPEND | {"principal": "ada"}, "principal"),
-        ("spend", SPEND | {"marker": b"", "marker_ttl": 60}, "marker"),
-        ("spend", SPEND | {"marker": b"m", "marker_ttl": 0}, "marker_ttl"),
-        ("balance", {"principal": b"x" * 129}, "principal"),
-        ("forget_markers", {"principal": b""}, "principal"),
-        ("read", {"addresses": [CELL, b""]}, "addresses"),
-        ("learn", LEARN | {"address": b""}, "address"),
-        ("learn", LEARN | {"increments": [(-1, 1)]}, "increments"),
-        ("learn", LEARN | {"increments": [(2**20, 1)]}, "increments"),
-        ("learn", LEARN | {"increments": [(0, 2**63)]}, "increments"),
-        ("learn", LEARN | {"increments": [(0, 0.5)]}, "increments"),
-        ("learn", LEARN | {"claim": b""}, "claim"),
-        ("learn", LEARN | {"reward": 2**63}, "reward"),
-        ("learn", LEARN | {"claim_ttl": 0}, "claim_ttl"),
-        ("index_cell", {"index": b"", "address": CELL, "level": 0}, "index"),
-        ("index_cell", {"index": b"i", "address": b"", "level": 0}, "address"),
-        ("index_cell", {"index": b"i", "address": CELL, "level": -1}, "level"),
-        ("cells", {"index": b"i", "most": 0}, "most"),
-        ("claim_event", {"event": b"", "fingerprint": b"f", "ttl": 60}, "event"),
-        ("claim_event", {"event": b"e", "fingerprint": b"", "ttl": 60}, "fingerprint"),
-        ("claim_event", {"event": b"e", "fingerprint": b"f", "ttl": -1}, "ttl"),
-        ("answer_event", {"event": b"e", "answer": b"", "ttl": 60}, "answer"),
-        ("put_document", {"name": "", "document": b"d", "expected": None}, "name"),
-        ("put_document", {"name": "\ud800", "document": b"d", "expected": None}, "name"),
-        ("put_document", {"name": "n", "document": b"", "expected": None}, "document"),
-        ("put_document", {"name": "n", "document": b"d", "expected": b""}, "expected"),
-        ("remove_document", {"name": "n" * 257}, "name"),
-        ("secret", {"name": "n", "proposal": b""}, "proposal"),
+        ("spend", ([Debit(ADA, ONE), Debit(b"", ONE)],), "principal"),
+        ("spend", ([Debit(ADA, ONE), Debit("ada", ONE)],), "principal"),  # type: ignore[arg-type]
+        ("spend", ([Debit(ADA, ONE), Debit(ADA, ONE, marker=b"")],), "marker"),
+        ("spend", ([Debit(ADA, ONE, marker=b"m", marker_ttl=0)],), "marker_ttl"),
+        ("ledgers", ([b"x" * 129],), "principals"),
+        ("ledgers", ([ADA] * 9,), "principals"),
+        ("forget_markers", (b"",), "principal"),
     ],
 )
-async def test_bad_arguments_are_named_at_the_call(
-    store: Store, method: str, arguments: dict[str, Any], culprit: str
+async def test_bad_arguments_are_named_at_the_call_and_nobody_is_debited(
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    arguments: tuple[Any, ...],
+    culprit: str,
 ) -> None:
+    monkeypatch.setattr(checks, "MOST_NAMES", 8)
     call: Callable[..., Any] = getattr(store, method)
     with pytest.raises(InvalidArgument) as caught:
-        call(**arguments)
+        call(*arguments)
     assert caught.value.argument == culprit
-
-
-# Letters
-
-
-async def test_letters_wait_until_they_are_discarded(store: Store) -> None:
-    queue, other = b"queue}{", b"other"
-    assert await store.letters(queue=queue, most=10) == {}
-    assert await store.count_letters(queue=queue) == 0
-    for number in range(3):
-        await store.post_letter(queue=queue, letter=bytes([number]), content=b"\x00{%d}" % number)
-    await store.post_letter(queue=queue, letter=b"\x01", content=b"again")
-    expected = {b"\x00": b"\x00{0}", b"\x01": b"again", b"\x02": b"\x00{2}"}
-    assert await store.letters(queue=queue, most=10) == expected
-    assert await store.count_letters(queue=queue) == 3
-    assert await store.letters(queue=other, most=10) == {}
-    for _ in range(2):
-        await store.discard_letter(queue=queue, letter=b"\x01")
-    assert set(await store.letters(queue=queue, most=10)) == {b"\x00", b"\x02"}
-    await store.discard_letter(queue=other, letter=b"\x00")
-    assert await store.count_letters(queue=queue) == 2
-
-
-async def test_a_few_of_many_letters_are_a_fair_sample(store: Store) -> None:
-    """Each letter is missed by 200 samples of 5 in 20 with probability 0.75**200 < 1e-24."""
-    for number in range(20):
-        await store.post_letter(queue=b"q", letter=bytes([number]), content=b"c")
-    seen: set[bytes] = set()
-    for _ in range(200):
-        found = await store.letters(queue=b"q", most=5)
-        assert len(found) == 5
-        seen |= set(found)
-    assert len(seen) == 20
+    assert await spent(store) == Ledger()

@@ -10,14 +10,12 @@ from discreet.errors import InvalidArgument, StateOverflow
 from discreet.state import checks
 from discreet.state.redis_store import open_store
 from discreet.state.stores import Blob, Store, Written
-from tests.state.places import Place
+from tests.state.places import Place, shared
 
 pytestmark = pytest.mark.anyio
 
 KEY = b"key}{".ljust(32, b"}")
 OTHER = b"other".ljust(32, b"\x00")
-shared = pytest.mark.parametrize("place", ["embedded", "cluster"], indirect=True)
-"""Memory belongs to one process and one client."""
 
 
 def digests(size: int) -> list[bytes]:
@@ -33,9 +31,15 @@ async def test_an_absent_blob_is_none(store: Store) -> None:
 
 
 async def test_every_save_adds_one_to_the_version(store: Store) -> None:
+    assert await store.versions(keys=[]) == []
+    assert await store.versions(keys=[KEY, OTHER]) == [0, 0]
     assert await store.save(key=KEY, content=b"one") == 1
     assert await store.save(key=KEY, content=b"") == 2
     assert await store.load(keys=[KEY]) == [Blob(version=2, content=b"")]
+    await store.save(key=OTHER, content=b"other")
+    assert await store.versions(keys=[OTHER, b"absent", KEY, KEY]) == [1, 0, 2, 2]
+    await store.erase(keys=[KEY])
+    assert await store.versions(keys=[KEY]) == [0]
 
 
 async def test_blobs_come_back_in_the_order_of_the_question(store: Store) -> None:
@@ -186,11 +190,11 @@ async def test_names_get_consecutive_numbers_for_ever(store: Store) -> None:
     assert await store.roster_size(roster=KEY) == 3
 
 
-async def test_a_struck_roster_begins_again(store: Store) -> None:
+async def test_a_removed_roster_begins_again(store: Store) -> None:
     await store.enrol(roster=KEY, names=[b"a", b"b"])
     await store.enrol(roster=OTHER, names=[b"a", b"b"])
     for _ in range(2):
-        await store.strike_roster(roster=KEY)
+        await store.remove_roster(roster=KEY)
     assert await store.roster_size(roster=KEY) == 0
     assert await store.enrol(roster=KEY, names=[b"b"]) == [0]
     assert await store.number_of(roster=OTHER, names=[b"b"]) == [1]
@@ -282,6 +286,7 @@ async def test_values_are_written_when_called(store: Store) -> None:
     ("method", "arguments", "culprit"),
     [
         ("load", {"keys": [KEY, b""]}, "keys"),
+        ("versions", {"keys": [KEY, b""]}, "keys"),
         ("save", {"key": b"", "content": b""}, "key"),
         ("save", {"key": KEY, "content": "text"}, "content"),
         ("save", {"key": KEY, "content": b"", "expected": -1}, "expected"),
@@ -304,7 +309,7 @@ async def test_values_are_written_when_called(store: Store) -> None:
         ("enrol", {"roster": KEY, "names": ["a"]}, "names"),
         ("number_of", {"roster": KEY, "names": [b""]}, "names"),
         ("roster_size", {"roster": b""}, "roster"),
-        ("strike_roster", {"roster": b""}, "roster"),
+        ("remove_roster", {"roster": b""}, "roster"),
         ("hold", {"lease": b"", "holder": b"me", "seconds": 1}, "lease"),
         ("hold", {"lease": KEY, "holder": b"", "seconds": 1}, "holder"),
         ("hold", {"lease": KEY, "holder": b"me", "seconds": 0}, "seconds"),

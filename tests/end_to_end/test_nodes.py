@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from discreet.commands.options import with_store
-from discreet.families.mirror_descent.letters import read_letter
+from discreet.families.mirror_descent.sync import read_message
 from discreet.preparation import opened
 from discreet.settings import Settings
 from tests.end_to_end.servers import Server, free_port, serving
@@ -78,9 +78,12 @@ class Ring:
             "algorithm": "mirror-descent",
             "features": {"dimension": DIMENSION},
             "exploration": {"rate": 0},
-            "broadcasts": {"records": RECORDS, "growth": 0},
+            "releases": {"seconds": 0.5, "growth": 0},
             "mixing_seconds": 0.2,
-            "privacy": {"epsilon": 20.0, "budget": {"epsilon": 50.0, "delta": 1e-6}},
+            "privacy": {
+                "answers": "exact",
+                "feedback": {"epsilon": 20.0, "budget": {"epsilon": 50.0, "delta": 1e-6}},
+            },
             "neighbours": [
                 {"name": other, "url": f"http://127.0.0.1:{self.ports[other]}"} for other in others
             ],
@@ -96,7 +99,7 @@ class Ring:
         return found
 
     def teach(self, name: str, topic: str) -> None:
-        """Enough clients of a node for a broadcast, each with an opinion on a topic."""
+        """Clients of a node, each with an opinion on a topic."""
         for number in range(RECORDS):
             liked = number % 2 == 0
             found = self.ask(name, [item_of(topic, liked=liked)])
@@ -110,7 +113,7 @@ class Ring:
         # whoever asks goes on until everybody is right.
         return all(self.ask(name, pair)["items"][0]["id"] == pair[1]["id"] for _ in range(5))
 
-    def told(self, name: str) -> np.ndarray[Any, Any]:
+    def known_by(self, name: str) -> np.ndarray[Any, Any]:
         """What a node would tell a neighbour now."""
         answer = httpx.post(
             f"http://127.0.0.1:{self.ports[name]}/peers/recommenders/feed/models",
@@ -119,14 +122,14 @@ class Ring:
             timeout=30,
         )
         assert answer.status_code == 200
-        theta = read_letter(answer.content, dimension=DIMENSION).theta
-        assert theta is not None
-        return theta
+        message = read_message(answer.content, dimension=DIMENSION)
+        assert message.gradients is not None
+        return message.gradients * (message.count / max(message.squares, 1e-9))
 
     def spread(self, names: str = NAMES) -> float:
         """How far nodes are from their mean, as a share of the largest coordinate."""
-        all_told = np.array([self.told(name) for name in names])
-        return float(np.abs(all_told - all_told.mean(axis=0)).max() / np.abs(all_told).max())
+        known = np.array([self.known_by(name) for name in names])
+        return float(np.abs(known - known.mean(axis=0)).max() / np.abs(known).max())
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from discreet.families.p_dap.document import AdaptivePartitionDocument
 from discreet.decisions.recommend import PrivacyReport, Recommendation
 from discreet.errors import InvalidArgument
-from discreet.research.choosing import (
+from discreet.research.simulate.choosing import (
     Measured,
     Try,
     answers_within_budget,
@@ -15,10 +15,10 @@ from discreet.research.choosing import (
     summarised,
     world_for,
 )
-from discreet.research.environments import Floats
-from discreet.research.logged import Log
-from discreet.research.players import OneRecommender
-from discreet.research.worlds import ClusteredWorld, SparseWorld
+from discreet.research.worlds.environments import Floats
+from discreet.research.worlds.logged import Log
+from discreet.research.simulate.server import OneRecommender
+from discreet.research.worlds.contexts import ClusteredWorld, SparseWorld
 
 
 def document(**changes: object) -> AdaptivePartitionDocument:

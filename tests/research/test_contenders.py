@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.research.contenders import ALGORITHMS, Contender
-from discreet.research.network import Network, Published, uniform_level
-from discreet.research.pdap import default_world
-from discreet.research.players import OneRecommender, Seat
-from discreet.research.run import run
-from discreet.research.trials import Trial, play_all
-from discreet.research.worlds import ClusteredWorld, SparseWorld, catalogues_of
+from discreet.research.reproduce.p_dap_algorithms import ALGORITHMS, Contender
+from discreet.research.published.p_dap_vendors import Network, Published, uniform_level
+from discreet.research.reproduce.p_dap import default_world
+from discreet.research.simulate.server import OneRecommender, Seat
+from discreet.research.simulate.runs import run
+from discreet.research.reproduce.trials import Trial, play_all
+from discreet.research.worlds.contexts import ClusteredWorld, SparseWorld, catalogues_of
 
 
 def contender(algorithm: str) -> Contender:

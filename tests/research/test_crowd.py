@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.research.crowd import Crowd, Visit
-from discreet.research.environments import ClusteredContexts
+from discreet.research.simulate.crowd import Crowd, Visit
+from discreet.research.worlds.environments import ClusteredContexts
 
 WORLD = ClusteredContexts(dimensions=2, clusters=4, spread=0.05, seed=0)
 

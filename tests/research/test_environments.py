@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.research.environments import BumpRewards, ClusteredContexts, regret
+from discreet.research.worlds.environments import BumpRewards, ClusteredContexts, regret
 
 ITEMS = ("amber", "birch", "cedar", "dogwood")
 

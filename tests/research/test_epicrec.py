@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.research.epicrec import reproduce
-from discreet.research.epicrec_told import losses, row
-from discreet.research.epicrec_trials import FIELDS, METHODS, Fold, Sums, load
-from discreet.research.papers import PAPERS, Options, Reproduction
+from discreet.research.reproduce.epicrec import reproduce
+from discreet.research.reproduce.epicrec_tables import losses, row
+from discreet.research.reproduce.epicrec_trials import FIELDS, METHODS, Fold, Sums, load
+from discreet.research.reproduce.papers import PAPERS, Options, Reproduction
 
 ROW = {
     "dataset",
@@ -90,7 +90,7 @@ def test_references_and_figures_are_there(found: Reproduction) -> None:
     assert references["raw"]["mae_loss"] == 0.0
     assert set(references) == {"raw", "nothing"}
     assert [figure.name for figure in found.figures] == ["figure-5", "figure-6", "figure-7"]
-    assert PAPERS["epicrec"][0] == "discreet.research.epicrec"
+    assert PAPERS["epicrec"][0] == "discreet.research.reproduce.epicrec"
 
 
 def test_a_folder_without_the_data_is_told_at_once(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.research.fclub import STUDIES, planned, reproduce
-from discreet.research.papers import PAPERS, Options, Reproduction
+from discreet.research.reproduce.fclub import STUDIES, planned, reproduce
+from discreet.research.reproduce.papers import PAPERS, Options, Reproduction
 
 ROUNDS = 120
 
@@ -78,4 +78,4 @@ def test_full_plan_has_every_parameter_study() -> None:
 
 
 def test_the_paper_is_listed() -> None:
-    assert PAPERS["fclub"][0] == "discreet.research.fclub"
+    assert PAPERS["fclub"][0] == "discreet.research.reproduce.fclub"

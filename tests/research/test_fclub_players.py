@@ -8,9 +8,9 @@ import pytest
 from discreet.families.fclub.clusters import FederatedClusters
 from discreet.errors import InvalidArgument
 from discreet.audit.mechanisms.scripted import Hum
-from discreet.research.fclub_players import Contender, Federation
-from discreet.research.fclub_trials import FclubTrial, Outcome
-from discreet.research.fclub_worlds import LinearWorld, synthetic
+from discreet.research.reproduce.fclub_algorithms import Contender, Federation
+from discreet.research.reproduce.fclub_trials import FclubTrial, Outcome
+from discreet.research.worlds.fclub import LinearWorld, synthetic
 from discreet.research.noise import SeededNoise
 
 WORLD = partial(synthetic, users=12, clusters=2, servers=3, dimensions=5, arrangement="mixed")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.research.fclub_worlds import factors, rated, synthetic
+from discreet.research.worlds.fclub import factors, rated, synthetic
 
 
 def test_items_and_rewards_are_what_the_guarantee_needs() -> None:

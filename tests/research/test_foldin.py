@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.research.foldin import FoldIn, ndcg
-from discreet.research.rated import Rated, crowd
+from discreet.research.reproduce.epicrec_server import FoldIn, ndcg
+from discreet.research.worlds.rated import Rated, crowd
 
 
 @pytest.fixture(scope="module")

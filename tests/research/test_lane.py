@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from discreet.research import lane as module
-from discreet.research.lane import Answer, Lane, Unanswered
+from discreet.research.simulate.connection import Answer, Lane, Unanswered
 
 Script = Sequence[Sequence[bytes]]
 """For each request the pieces to answer with; `HANG_UP` closes, `SILENCE` waits for ever."""

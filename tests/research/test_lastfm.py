@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.research.lastfm import listened, popular
+from discreet.research.worlds.lastfm import listened, popular
 
 LINES = "userID\tartistID\tweight\n2\t51\t138\n2\t52\t11\n7\t51\t3\n9\t60\t1\n9\t51\t4\n"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.research.logged import Log, read_log
+from discreet.research.worlds.logged import Log, read_log
 
 HEAD = "context_0,context_1,item,reward"
 

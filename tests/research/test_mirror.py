@@ -7,10 +7,10 @@ import pytest
 
 from discreet.families.mirror_descent.mixing import TOPOLOGIES
 from discreet.errors import InvalidArgument
-from discreet.research.mirror import reproduce
-from discreet.research.mirror_trials import MirrorTrial
-from discreet.research.mirror_worlds import social
-from discreet.research.papers import Options, Reproduction
+from discreet.research.reproduce.mirror_descent import reproduce
+from discreet.research.reproduce.mirror_descent_trials import MirrorTrial
+from discreet.research.worlds.mirror_descent import social
+from discreet.research.reproduce.papers import Options, Reproduction
 
 WORLD = partial(social, records=400, dimension=400, interests=10)
 

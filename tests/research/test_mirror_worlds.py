@@ -7,7 +7,7 @@ import pytest
 
 from discreet.families.mirror_descent.sparse import norms
 from discreet.errors import InvalidArgument
-from discreet.research.mirror_worlds import movielens, social
+from discreet.research.worlds.mirror_descent import movielens, social
 
 
 def test_social_records_are_sparse_and_decided_by_few_features() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.research.movielens import MovieLens
+from discreet.research.worlds.movielens import MovieLens
 
 USERS = ["1::F::1::0::11111", "2::M::56::20::22222", "3::F::1::0::33333"]
 RATINGS = [

@@ -14,11 +14,11 @@ from discreet.families.p_rec.credits import Ballots
 from discreet.families.p_rec.run_parameters import Voting
 from discreet.cli import main
 from discreet.errors import InvalidArgument
-from discreet.research.electorates import PATTERNS, MadeUp, Pattern
-from discreet.research.papers import Options
-from discreet.research.polis import Participants, conversations
-from discreet.research.prec import QUICK, READINGS, case_of, reproduce
-from discreet.research.prec_trials import VoterTrial, log_chances, losses, worst_epsilon
+from discreet.research.worlds.electorates import PATTERNS, MadeUp, Pattern
+from discreet.research.reproduce.papers import Options
+from discreet.research.worlds.polis import Participants, conversations
+from discreet.research.reproduce.p_rec import QUICK, READINGS, case_of, reproduce
+from discreet.research.reproduce.p_rec_trials import VoterTrial, log_chances, losses, worst_epsilon
 
 ROW = {
     *("reading", "n", "m", "T", "D", "R", "P"),

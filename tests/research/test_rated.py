@@ -10,7 +10,7 @@ import pytest
 from discreet.families.collaborative.on_device.calibration import calibrate
 from discreet.families.collaborative.on_device.catalogue import PERTURBED, scope_of
 from discreet.errors import InvalidArgument
-from discreet.research.rated import crowd, movielens, yelp
+from discreet.research.worlds.rated import crowd, movielens, yelp
 
 FindData = Callable[[str], Path]
 

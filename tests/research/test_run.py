@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.research.environments import Floats
-from discreet.research.players import Respond
-from discreet.research.run import checkpoints, run
-from discreet.research.worlds import Arrivals
+from discreet.research.worlds.environments import Floats
+from discreet.research.simulate.server import Respond
+from discreet.research.simulate.runs import checkpoints, run
+from discreet.research.worlds.contexts import Arrivals
 
 
 class Table:

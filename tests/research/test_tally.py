@@ -5,7 +5,7 @@ import json
 import pytest
 
 from discreet.research import tally as module
-from discreet.research.tally import Tally
+from discreet.research.simulate.traffic_results import Tally
 
 
 class Clock:

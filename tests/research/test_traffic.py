@@ -12,8 +12,8 @@ import pytest
 
 from discreet.errors import InvalidArgument
 from discreet.research import traffic as module
-from discreet.research.tally import Tally
-from discreet.research.traffic import Traffic, drive
+from discreet.research.simulate.traffic_results import Tally
+from discreet.research.simulate.traffic import Traffic, drive
 from tests.demo_server import Demo, demo, demo_server, free_port  # noqa: F401 - a fixture
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.research.worlds import (
+from discreet.research.worlds.contexts import (
     Arrivals,
     ClusteredWorld,
     SparseWorld,

@@ -5,7 +5,7 @@ afterwards; what raised `StoreUnavailable` may or may not; nothing may be there 
 
     plain    debits without a marker: each is sent once, so a lost answer stays in doubt
     marked   debits with a marker: repeated until granted, and booked once
-    learned  feedback: repeated until counted, and counted once
+    learned  feedback: repeated until counted, counted once and paid for once
 """
 
 import asyncio
@@ -14,8 +14,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from discreet.errors import StoreUnavailable
-from discreet.privacy.charges import Charge, Limit
+from discreet.privacy.charges import Charge
 from discreet.state.stores import Store
+from tests.state.places import GENERATION, learn, record, spend, spent
 
 ONE = Charge(nano_epsilon=1, nano_rho=1, pico_delta=1)
 PLACES = 8
@@ -54,20 +55,24 @@ class Traffic:
 
     async def check(self) -> None:
         """Compare the store with what it said."""
+        await self.store.freeze(generation=GENERATION, number=1)
+        sums = await self.store.frozen(generation=GENERATION, number=1)
         for place in range(PLACES):
-            spent = await self.store.balance(principal=b"plain %d" % place)
+            found = (await spent(self.store, b"plain %d" % place)).answers
             least, doubt = self.acknowledged[place], self.in_doubt[place]
-            assert least <= spent.nano_epsilon <= least + doubt, f"plain {place}"
-            assert spent == Charge(*[spent.nano_epsilon] * 3), "a debit was booked in part"
-            marked = await self.store.balance(principal=b"marked %d" % place)
+            assert least <= found.nano_epsilon <= least + doubt, f"plain {place}"
+            assert found == Charge(*[found.nano_epsilon] * 3), "a debit was booked in part"
+            marked = (await spent(self.store, b"marked %d" % place)).answers
             assert marked.nano_epsilon == self.marked[place], f"marked {place}"
-            (cell,) = await self.store.read(addresses=[b"learned %d" % place])
-            assert list(cell) == [self.learned[place], 3 * self.learned[place]], f"cell {place}"
+            count = self.learned[place]
+            assert sums[b"%d" % place].tolist() == [count, 3 * count], f"block {place}"
+            paid = (await spent(self.store, b"learned %d" % place)).feedback
+            assert paid == Charge(count, count**2, count), f"price {place}"
 
     async def _plain(self, place: int) -> None:
         while not self._stopping:
             try:
-                await self.store.spend(principal=b"plain %d" % place, charge=ONE, limit=Limit())
+                await spend(self.store, b"plain %d" % place, charge=ONE)
             except StoreUnavailable:
                 self.failures += 1
                 self.in_doubt[place] += 1
@@ -80,12 +85,10 @@ class Traffic:
         for number in itertools.count():
             if self._stopping:
                 return
+            marker = b"%d" % number
             await self._until_answered(
-                lambda number=number: self.store.spend(
-                    principal=b"marked %d" % place,
-                    charge=ONE,
-                    limit=Limit(),
-                    marker=b"%d" % number,
+                lambda marker=marker: spend(
+                    self.store, b"marked %d" % place, charge=ONE, marker=marker
                 )
             )
             self.marked[place] += 1
@@ -94,15 +97,14 @@ class Traffic:
         for number in itertools.count():
             if self._stopping:
                 return
-            await self._until_answered(
-                lambda number=number: self.store.learn(
-                    address=b"learned %d" % place,
-                    increments=[(0, 1), (1, 3)],
-                    claim=b"%d" % number,
-                    reward=1,
-                    claim_ttl=3600,
-                )
+            one = record(
+                principal=b"learned %d" % place,
+                claim=b"%d" % number,
+                blocks={b"%d" % place: [(0, 1), (1, 3)]},
+                charge=ONE,
+                ttl=3600,
             )
+            await self._until_answered(lambda one=one: learn(self.store, one))
             self.learned[place] += 1
 
     async def _until_answered(self, call: Callable[[], Awaitable[object]]) -> None:

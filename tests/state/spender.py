@@ -6,24 +6,20 @@
 import asyncio
 import sys
 
-from discreet.privacy.charges import Charge, Limit
+from discreet.privacy.charges import NEVER, Charge, Limit
 from discreet.state.redis_store import open_store
+from discreet.state.stores import Debit, Debited
 
 
 async def main(url: str, namespace: str, budget: str, attempts: str) -> None:
     store = open_store(url, namespace=namespace, timeout=30)
     await store.open()
-    limit = Limit(nano_epsilon=int(budget))
+    debit = Debit(b"shared", Charge(nano_epsilon=1), Limit(int(budget), NEVER))
     granted = 0
-    left = int(attempts)
-    while left:
-        debits = [
-            store.spend(principal=b"shared", charge=Charge(nano_epsilon=1), limit=limit)
-            for _ in range(min(left, 10))
-        ]
-        left -= len(debits)
-        granted += sum([(await debit).granted for debit in debits])
-        await asyncio.sleep(0.001)  # lets the other processes compete
+    for _ in range(int(attempts) // 10):
+        found = await store.spend([debit] * 10)
+        granted += sum(isinstance(each, Debited) and each.granted for each in found)
+        await asyncio.sleep(0)  # lets the other processes compete
     await store.close()
     print(granted)
 

@@ -2,17 +2,16 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Path, Query
 
 from discreet.api import schemas
-from discreet.api.routing import ScopedRoute, described, live
-from discreet.api.shown import amount
-from discreet.decisions.clients import budget_of, erase_client
+from discreet.api.routing import ClientRecords, ScopedRoute, described
+from discreet.api.shown import account
 from discreet.families.documents import Identifier
 
 router = APIRouter(route_class=ScopedRoute, tags=["clients"])
 
-Client = Annotated[Identifier, Path()]
+ClientId = Annotated[Identifier, Path()]
 
 
 @router.get(
@@ -21,19 +20,17 @@ Client = Annotated[Identifier, Path()]
     **described("serve", 404, 422),
 )
 async def show_budget(
-    request: Request,
-    client: Client,
-    recommender: Annotated[Identifier, Query()],
+    clients: ClientRecords, client: ClientId, recommender: Annotated[Identifier, Query()]
 ) -> Any:
-    """Show how a client stands with a recommender; an unknown client has spent nothing."""
-    report = await budget_of(live(request)["runtime"], recommender=recommender, client=client)
-    return {"spent": amount(report.spent), "remaining": amount(report.remaining)}
+    """Show a client's two accounts with a recommender; an unknown client has spent nothing."""
+    report = await clients.budget(recommender=recommender, client=client)
+    return {"answers": account(report.answers), "feedback": account(report.feedback)}
 
 
 @router.delete(
     "/clients/{client:path}", response_model=schemas.ErasedAnswer, **described("admin", 404, 422)
 )
-async def erase(request: Request, client: Client) -> Any:
+async def erase(clients: ClientRecords, client: ClientId) -> Any:
     """Erase what is stored about a client. The ledger stays, under a keyed digest."""
-    erased = await erase_client(live(request)["runtime"], client=client)
+    erased = await clients.erase(client)
     return {"events": erased.events, "records": erased.records}

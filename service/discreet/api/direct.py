@@ -1,48 +1,73 @@
 """The request path: recommend and feedback, one by one and in batches, from bytes to bytes."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from fastapi import FastAPI
+from pydantic import BaseModel
 
 from discreet.api import schemas
-from discreet.api.batches import BatchReader, good, results_json
+from discreet.api.batches import BatchReader, results_json, usable
 from discreet.api.bodies import Reader
-from discreet.api.routing import Answering, DirectRoute, described
-from discreet.api.shown import recommendation_json
-from discreet.families.questions import Candidate, Sparse, Vector
+from discreet.api.routing import AnswerBody, DirectRoute, described
+from discreet.api.shown import receipt_json, recommendation_json
+from discreet.decisions.services import DecisionServices
+from discreet.errors import DiscreetError, InvalidArgument
 from discreet.families.documents import SparseFeatures
-from discreet.decisions.feedback import Feedback, Receipt, feedback_batch, give_feedback
-from discreet.decisions.recommend import Ask, Recommendation, recommend, recommend_batch
-from discreet.decisions.runtime import Runtime
-from discreet.errors import InvalidArgument
+from discreet.families.questions import (
+    Ask,
+    Candidate,
+    Feedback,
+    Receipt,
+    Recommendation,
+    Sparse,
+    Vector,
+)
+
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+R = TypeVar("R")
+
+_ENTRY = '{"status":200,'
 
 
-def _strings(request: schemas.RecommendRequest) -> int:
-    """Return how many strings there are in a question, names included."""
-    # The two names, which are always there, and as many values.
-    named = len(request.model_fields_set) + 2 + len(request.exclude)
-    for text in (request.category, request.round, request.event_id):
-        named += text is not None
-    if isinstance(request.features, SparseFeatures):
-        named += 2
-    for one in request.candidates or ():
-        if isinstance(one, str):
-            named += 1
-        else:
-            named += 5 if isinstance(one.features, SparseFeatures) else 3
-    return named
+@dataclass(frozen=True)
+class DirectOperation(Generic[M, T, R]):
+    """One thing that can be asked for, alone or in a batch.
 
+    A body is read as `model`, which `convert` turns into what decisions take; `one` and `many`
+    carry it out, and `show` writes what came of it, beginning with the text it is given.
+    """
 
-def _strings_told(request: schemas.FeedbackRequest) -> int:
-    """Return how many strings there are in a piece of feedback, names included."""
-    named = len(request.model_fields_set)
-    for text in (request.recommendation_id, request.event_id, request.item):
-        named += text is not None
-    return named
+    model: type[M]
+    batch: type[BaseModel]
+    entries: str
+    convert: Callable[[M], T]
+    one: Callable[[DecisionServices, T], Awaitable[R]]
+    many: Callable[[DecisionServices, Sequence[T]], Awaitable[Sequence[R | DiscreetError]]]
+    show: Callable[[R, str], str]
 
+    def answer_one(self) -> AnswerBody:
+        """Return what answers a body that holds one."""
+        read, convert, one, show = Reader(self.model), self.convert, self.one, self.show
 
-# From schemas to decisions.
+        async def answer(services: DecisionServices, body: bytes) -> bytes:
+            return show(await one(services, convert(read(body))), "{").encode()
+
+        return answer
+
+    def answer_many(self) -> AnswerBody:
+        """Return what answers a body that holds a batch."""
+        read = BatchReader(self.batch, self.entries, self.model, self.convert)
+        many, show = self.many, self.show
+
+        async def answer(services: DecisionServices, body: bytes) -> bytes:
+            entries = read(body)
+            outcomes = await many(services, usable(entries))
+            return results_json(entries, outcomes, lambda outcome: show(outcome, _ENTRY))
+
+        return answer
 
 
 def _ask(request: schemas.RecommendRequest) -> Ask:
@@ -82,111 +107,68 @@ def _feedback(request: schemas.FeedbackRequest) -> Feedback:
     )
 
 
-_read_recommend = Reader(schemas.RecommendRequest, strings=_strings)
-_read_feedback = Reader(schemas.FeedbackRequest, strings=_strings_told)
-_read_recommend_batch = BatchReader(
-    schemas.RecommendBatch,
-    "requests",
-    schemas.RecommendRequest,
-    strings=_strings,
+RECOMMEND: DirectOperation[schemas.RecommendRequest, Ask, Recommendation] = DirectOperation(
+    model=schemas.RecommendRequest,
+    batch=schemas.RecommendBatch,
+    entries="requests",
     convert=_ask,
+    one=lambda services, ask: services.recommend.recommend(ask),
+    many=lambda services, asks: services.recommend.recommend_many(asks),
+    show=recommendation_json,
 )
-_read_feedback_batch = BatchReader(
-    schemas.FeedbackBatch,
-    "feedback",
-    schemas.FeedbackRequest,
-    strings=_strings_told,
+FEEDBACK: DirectOperation[schemas.FeedbackRequest, Feedback, Receipt] = DirectOperation(
+    model=schemas.FeedbackRequest,
+    batch=schemas.FeedbackBatch,
+    entries="feedback",
     convert=_feedback,
+    one=lambda services, feedback: services.feedback.record(feedback),
+    many=lambda services, many: services.feedback.record_many(many),
+    show=receipt_json,
 )
 
-_ACCEPTED = {
-    duplicate: f'"accepted":true,"duplicate":{"true" if duplicate else "false"}}}'
-    for duplicate in (False, True)
-}
-_ACCEPTED_ALONE = {duplicate: ("{" + shown).encode() for duplicate, shown in _ACCEPTED.items()}
-_GOOD = '{"status":200,'
+
+# Declarations: what the OpenAPI document says about them.
 
 
-async def answer_recommend(runtime: Runtime, body: bytes) -> bytes:
-    """`POST /recommend`."""
-    answer = await recommend(runtime, _ask(_read_recommend(body)))
-    return recommendation_json(answer).encode()
-
-
-async def answer_feedback(runtime: Runtime, body: bytes) -> bytes:
-    """`POST /feedback`."""
-    receipt = await give_feedback(runtime, _feedback(_read_feedback(body)))
-    return _ACCEPTED_ALONE[receipt.duplicate]
-
-
-async def answer_recommend_batch(runtime: Runtime, body: bytes) -> bytes:
-    """`POST /recommend/batch`."""
-    entries = _read_recommend_batch(body)
-    answers = await recommend_batch(runtime, good(entries))
-    return results_json(entries, answers, _recommended_entry)
-
-
-async def answer_feedback_batch(runtime: Runtime, body: bytes) -> bytes:
-    """`POST /feedback/batch`."""
-    entries = _read_feedback_batch(body)
-    receipts = await feedback_batch(runtime, good(entries))
-    return results_json(entries, receipts, _received_entry)
-
-
-def _recommended_entry(answer: Recommendation) -> str:
-    return recommendation_json(answer, _GOOD)
-
-
-def _received_entry(receipt: Receipt) -> str:
-    return _GOOD + _ACCEPTED[receipt.duplicate]
-
-
-# Declarations: what the OpenAPI document says about the functions above.
-
-
-def _declared(answer: Answering) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    def attach(endpoint: Callable[..., Any]) -> Callable[..., Any]:
-        endpoint.answer = answer  # type: ignore[attr-defined]
-        return endpoint
-
-    return attach
-
-
-@_declared(answer_recommend)
-async def _recommend_one(body: schemas.RecommendRequest) -> Any:
+async def _recommend(body: schemas.RecommendRequest) -> Any:
     """Choose what a client should see. Charged to the client's budget before it is answered."""
 
 
-@_declared(answer_feedback)
-async def _feedback_one(body: schemas.FeedbackRequest) -> Any:
-    """Say how a recommendation was received. Repeating it is harmless; contradicting it is 409."""
+async def _feedback_on(body: schemas.FeedbackRequest) -> Any:
+    """Report how a recommendation was received. Repeating it is harmless; a different reward for
+    the same item is 409."""
 
 
-@_declared(answer_recommend_batch)
-async def _recommend_many(body: schemas.RecommendBatch) -> Any:
-    """Answer up to 1,000 questions; each has its own status."""
+async def _recommend_batch(body: schemas.RecommendBatch) -> Any:
+    """Answer up to 1,000 requests; each has its own status."""
 
 
-@_declared(answer_feedback_batch)
-async def _feedback_many(body: schemas.FeedbackBatch) -> Any:
+async def _feedback_batch(body: schemas.FeedbackBatch) -> Any:
     """Take up to 1,000 pieces of feedback; each has its own status."""
 
 
 def declare(app: FastAPI) -> None:
     """Add the request path's routes."""
-    for path, endpoint, model, statuses in (
-        ("/recommend", _recommend_one, schemas.RecommendAnswer, (400, 404, 409, 413, 422)),
-        ("/feedback", _feedback_one, schemas.FeedbackAnswer, (400, 404, 409, 410, 413, 422)),
-        ("/recommend/batch", _recommend_many, schemas.RecommendBatchAnswer, (400, 413, 422)),
-        ("/feedback/batch", _feedback_many, schemas.FeedbackBatchAnswer, (400, 413, 422)),
-    ):
-        app.router.add_api_route(
-            path,
-            endpoint,
-            methods=["POST"],
-            name=path.strip("/").replace("/", "_"),
-            response_model=model,
-            route_class_override=DirectRoute,
-            tags=["decisions"],
-            **described("serve", *statuses),
+
+    def add(path: str, endpoint: Any, answer: AnswerBody, model: Any, *statuses: int) -> None:
+        name = path.strip("/").replace("/", "_")
+        app.router.routes.append(
+            DirectRoute(
+                path,
+                endpoint,
+                answer=answer,
+                methods=["POST"],
+                name=name,
+                operation_id=name,
+                response_model=model,
+                tags=["decisions"],
+                **described("serve", 400, 413, 422, *statuses),
+            )
         )
+
+    one, many = RECOMMEND.answer_one(), RECOMMEND.answer_many()
+    add("/recommend", _recommend, one, schemas.RecommendAnswer, 404, 409)
+    add("/recommend/batch", _recommend_batch, many, schemas.RecommendBatchAnswer)
+    one, many = FEEDBACK.answer_one(), FEEDBACK.answer_many()
+    add("/feedback", _feedback_on, one, schemas.FeedbackAnswer, 404, 409, 410)
+    add("/feedback/batch", _feedback_batch, many, schemas.FeedbackBatchAnswer)

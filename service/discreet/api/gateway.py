@@ -23,8 +23,8 @@ from discreet.api.problems import (
     INTERNAL,
     NOT_ALLOWED_METHOD,
     NOT_FOUND,
-    Kind,
     Problem,
+    ProblemKind,
     Refused,
     invalid,
     problem_of,
@@ -46,7 +46,7 @@ _HUNG_UP = 499
 Fetch = Callable[[], Awaitable[bytes]]
 
 
-class Gateway(FastAPI):
+class HttpGateway(FastAPI):
     """The application. `declare` and `mount` functions add its routes; then call `seal`."""
 
     def __init__(self, **options: Any) -> None:
@@ -60,7 +60,7 @@ class Gateway(FastAPI):
                 ValidationError: _show,
                 RequestValidationError: _show_invalid,
                 HTTPException: _show_http,
-                Disconnected: _show_nobody,
+                Disconnected: _show_disconnected,
                 Exception: _show,
             },
             **options,
@@ -102,7 +102,7 @@ class Gateway(FastAPI):
             status = await self._pass_on(scope, receive, send, request_id)
         finally:
             template = str(getattr(scope.get("route"), "path_format", "(none)"))
-            self._note(state["metrics"], method, template, status, began, request_id)
+            self._record(state["metrics"], method, template, status, began, request_id)
 
     async def answer(
         self, route: DirectRoute, live: Live, headers: Headers, body: bytes | Fetch
@@ -113,14 +113,15 @@ class Gateway(FastAPI):
         """
         began = perf_counter()
         request_id = _new_request_id()
-        metrics, runtime = live["metrics"], live["runtime"]
+        metrics, services = live["metrics"], live["services"]
         metrics.began()
         status = _HUNG_UP
         out: list[tuple[bytes, bytes]] = []
         content = b""
         try:
-            await authorise(runtime, headers, route.scope)
-            content = await route.answer(runtime, body if isinstance(body, bytes) else await body())
+            await authorise(services.keys, headers, route.scopes)
+            whole = body if isinstance(body, bytes) else await body()
+            content = await route.answer(services, whole)
             status = 200
             out.append(_JSON)
         except Disconnected:
@@ -133,12 +134,12 @@ class Gateway(FastAPI):
             content = problem.body(request_id=request_id)
             out = [_PROBLEM, *_encoded(problem)]
         finally:
-            self._note(metrics, "POST", route.path, status, began, request_id)
+            self._record(metrics, "POST", route.path, status, began, request_id)
         out.append((b"content-length", str(len(content)).encode()))
         out.append((b"x-request-id", request_id.encode()))
         return status, out, content
 
-    def _note(
+    def _record(
         self,
         metrics: Metrics,
         method: str,
@@ -158,7 +159,7 @@ class Gateway(FastAPI):
         status = _HUNG_UP
         scope["state"]["request_id"] = request_id
 
-        async def watched(message: Message) -> None:
+        async def send_on(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -169,7 +170,7 @@ class Gateway(FastAPI):
             await send(message)
 
         try:
-            await super().__call__(scope, receive, watched)
+            await super().__call__(scope, receive, send_on)
         except Exception:
             # Starlette has sent our 500 by now, and hands the exception on to be logged.
             log.exception("a request failed", extra={"request_id": request_id})
@@ -203,7 +204,7 @@ async def _show_invalid(request: Request, error: Exception) -> Response:
     return _response(request, invalid(error.errors()))
 
 
-async def _show_nobody(request: Request, error: Exception) -> Response:
+async def _show_disconnected(request: Request, error: Exception) -> Response:
     """Answer a caller who hung up: the server drops it, the log has the status."""
     return Response(status_code=_HUNG_UP)
 
@@ -211,11 +212,11 @@ async def _show_nobody(request: Request, error: Exception) -> Response:
 async def _show_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     kinds = {
-        404: (NOT_FOUND, "GET /docs shows every address"),
-        405: (NOT_ALLOWED_METHOD, "the Allow header names the methods that it answers"),
+        404: (NOT_FOUND, "no such route; /docs lists them all"),
+        405: (NOT_ALLOWED_METHOD, "the Allow header lists the methods of this route"),
     }
     kind, detail = kinds.get(
         error.status_code,
-        (Kind("http", error.status_code, "The request cannot be answered"), "see the status"),
+        (ProblemKind("http", error.status_code, "Request failed"), "see the status"),
     )
     return _response(request, problem_of(Refused(kind, detail, headers=error.headers)))

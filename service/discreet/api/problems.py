@@ -20,7 +20,7 @@ PREFIX = "urn:discreet:problem:"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ProblemKind:
     """One row of the table: what never changes about a type of problem."""
 
     slug: str
@@ -28,42 +28,44 @@ class Kind:
     title: str
 
 
-INVALID = Kind("invalid-request", 422, "The request has fields that cannot be used")
-MALFORMED = Kind("malformed-body", 400, "The body is not a JSON object that can be read")
-TOO_LARGE = Kind("body-too-large", 413, "The body is larger than this server accepts")
-NOT_FOUND = Kind("not-found", 404, "There is nothing at this address")
-NOT_ALLOWED_METHOD = Kind("method-not-allowed", 405, "This address does not answer that method")
-INTERNAL = Kind("internal", 500, "Something went wrong on our side")
-STORE_UNAVAILABLE = Kind("store-unavailable", 503, "The store did not answer; nothing was released")
+INVALID = ProblemKind("invalid-request", 422, "Validation failed")
+MALFORMED = ProblemKind("malformed-body", 400, "Malformed JSON")
+TOO_LARGE = ProblemKind("body-too-large", 413, "Body too large")
+NOT_FOUND = ProblemKind("not-found", 404, "Not found; see /docs")
+NOT_ALLOWED_METHOD = ProblemKind("method-not-allowed", 405, "Method not allowed")
+INTERNAL = ProblemKind("internal", 500, "Internal error")
+STORE_UNAVAILABLE = ProblemKind("store-unavailable", 503, "Store unavailable")
 
-KINDS: Mapping[type[errors.DiscreetError], Kind] = {
+KINDS: Mapping[type[errors.DiscreetError], ProblemKind] = {
     errors.InvalidArgument: INVALID,
     errors.SeededNoiseRefused: INTERNAL,
     errors.UnknownEvent: INTERNAL,
     errors.Unpayable: INTERNAL,
     errors.Underpaid: INTERNAL,
-    errors.StateOverflow: Kind("statistics-full", 409, "A statistic cannot grow any further"),
+    errors.StateOverflow: ProblemKind("statistics-full", 409, "Statistics overflow"),
     errors.StoreUnavailable: STORE_UNAVAILABLE,
     errors.StoreUnsuitable: STORE_UNAVAILABLE,
-    errors.UnknownRecommender: Kind("unknown-recommender", 404, "There is no such recommender"),
-    errors.UnknownItem: Kind("unknown-item", 404, "There is no such item"),
-    errors.UnknownDecision: Kind("unknown-decision", 404, "There is no such recommendation"),
-    errors.BudgetExhausted: Kind("budget-exhausted", 403, "The privacy budget is spent"),
-    errors.NothingToRecommend: Kind("nothing-to-recommend", 409, "No item is left to recommend"),
-    errors.TokenForged: Kind("forged-recommendation", 400, "That recommendation is not ours"),
-    errors.TokenExpired: Kind("expired-recommendation", 410, "That recommendation has expired"),
-    errors.RewardConflict: Kind("reward-conflict", 409, "Another reward was counted already"),
-    errors.EventReused: Kind("event-reused", 409, "That event id names another request"),
+    errors.UnknownRecommender: ProblemKind("unknown-recommender", 404, "Unknown recommender"),
+    errors.UnknownItem: ProblemKind("unknown-item", 404, "Unknown item"),
+    errors.UnknownDecision: ProblemKind("unknown-decision", 404, "Unknown recommendation"),
+    errors.BudgetExhausted: ProblemKind("budget-exhausted", 403, "Privacy budget spent"),
+    errors.NothingToRecommend: ProblemKind("nothing-to-recommend", 409, "Nothing to recommend"),
+    errors.TokenForged: ProblemKind("invalid-recommendation-id", 400, "Invalid recommendation_id"),
+    errors.TokenExpired: ProblemKind("expired-recommendation", 410, "Recommendation expired"),
+    errors.RewardConflict: ProblemKind("reward-conflict", 409, "Conflicting reward"),
+    errors.EventReused: ProblemKind("event-reused", 409, "event_id already used"),
     errors.PeerUnavailable: INTERNAL,
-    errors.NotAuthenticated: Kind("not-authenticated", 401, "An API key is needed"),
-    errors.NotAllowed: Kind("not-allowed", 403, "The API key lacks a scope"),
+    errors.NotAuthenticated: ProblemKind("not-authenticated", 401, "API key required"),
+    errors.NotAllowed: ProblemKind("not-allowed", 403, "Insufficient scope"),
 }
 
 
 class Refused(Exception):
-    """A problem that only HTTP knows: a body that cannot be read, an address that is not there."""
+    """A problem that only HTTP knows: a body that cannot be read, a route that does not exist."""
 
-    def __init__(self, kind: Kind, detail: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, kind: ProblemKind, detail: str, headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(detail)
         self.kind = kind
         self.headers = dict(headers or {})
@@ -85,7 +87,7 @@ class Problem:
 
 
 def _problem(
-    kind: Kind,
+    kind: ProblemKind,
     detail: str,
     *,
     headers: Mapping[str, str] | None = None,
@@ -114,7 +116,7 @@ def problem_of(error: Exception) -> Problem:
         return _problem(error.kind, str(error), headers=error.headers)
     kind = _kind_of(error)
     if kind is INTERNAL:
-        return _problem(INTERNAL, "the request was not carried out; our log says why")
+        return _problem(INTERNAL, "the request failed; the server's log has the details")
     if isinstance(error, errors.InvalidArgument):
         field_error = {"field": error.argument, "message": error.reason}
         return _problem(INVALID, f"{error.argument}: {error.reason}", fields=[field_error])
@@ -123,7 +125,7 @@ def problem_of(error: Exception) -> Problem:
         seconds = getattr(error, "retry_after", 1)
         return _problem(
             kind,
-            "nothing was released or counted; try again in a moment",
+            "nothing was released or counted; retry in a moment",
             headers={"Retry-After": str(seconds)},
             retry_after=seconds,
         )
@@ -132,7 +134,7 @@ def problem_of(error: Exception) -> Problem:
     return _problem(kind, str(error), headers=headers)
 
 
-def _kind_of(error: Exception) -> Kind:
+def _kind_of(error: Exception) -> ProblemKind:
     # Walking the class's own ancestry finds the closest row, also for subclasses yet to come.
     for ancestor in type(error).__mro__:
         if ancestor in KINDS:
@@ -147,15 +149,15 @@ def invalid(details: Sequence[Mapping[str, Any]]) -> Problem:
     """
     for detail in details:
         if detail["type"] == "json_invalid":
-            return malformed(_where(detail))
+            return problem_of(malformed(_where(detail)))
     fields = explained(details)
     first = fields[0]
     return _problem(INVALID, f"{first['field']}: {first['message']}", fields=fields)
 
 
-def malformed(where: str) -> Problem:
-    """Return the 400 of a body that is not JSON."""
-    return _problem(MALFORMED, f"send a JSON object (Content-Type: application/json); {where}")
+def malformed(where: str) -> Refused:
+    """Return the 400 of a body that is not JSON, or can be read in more than one way."""
+    return Refused(MALFORMED, f"send a JSON object (Content-Type: application/json); {where}")
 
 
 def _where(detail: Mapping[str, Any]) -> str:

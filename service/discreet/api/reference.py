@@ -72,13 +72,11 @@ def render(document: Schema) -> str:
 
 
 def _operation(method: str, path: str, operation: Schema, schemas: Schema) -> str:
-    scope = operation.get("x-scope")
+    scopes = " or ".join(f"<b>{escape(scope)}</b>" for scope in operation["x-scopes"])
     parts = [
         f'<section id="{_anchor(method, path)}"><h3><b class="{method}">{method.upper()}</b> '
         f"{escape(path)}</h3><p>{_prose(operation.get('description', ''))}</p>",
-        f"<p>Needs a key with the scope <b>{escape(scope)}</b>.</p>"
-        if scope
-        else "<p>Needs no key.</p>",
+        f"<p>Needs a key with the scope {scopes}.</p>" if scopes else "<p>Needs no key.</p>",
     ]
     rows = [
         (one["name"], one["schema"], one["required"], f"in the {one['in']}")

@@ -1,12 +1,16 @@
 """Routes that say who may call them, and read their bodies the strict way.
 
-Every route declares its scope in the OpenAPI document (`x-scope`); one that does not cannot be
+Every route declares its scopes in the OpenAPI document (`x-scopes`); one that does not cannot be
 made. So what is documented and what is enforced are the same line.
+
+A handler is given the one part that it needs, by its type: `Registry`, `ClientRecords`, …; what
+only one family has, by `part_of`.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict, TypeVar
 
+from fastapi import Depends
 from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,18 +18,24 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discreet.api.bodies import parse, read_body
 from discreet.api.problems import CONTENT_TYPE
-from discreet.api.security import authorise
-from discreet.decisions.runtime import Runtime
+from discreet.api.security import Scopes, authorise, bearer
+from discreet.decisions.clients import Clients
+from discreet.decisions.forwards import ForwardRequests
+from discreet.decisions.registry import RecommenderRegistry
+from discreet.decisions.services import DecisionServices
+from discreet.errors import NotAllowed
 from discreet.metrics import Metrics
 
 BEARER = "ApiKey"
 _BODIES = frozenset({"POST", "PUT", "PATCH"})
 
+P = TypeVar("P")
+
 
 class Live(TypedDict):
     """What the lifespan opens, and every request finds in `scope["state"]`."""
 
-    runtime: Runtime
+    services: DecisionServices
     metrics: Metrics
     most_body_bytes: int
 
@@ -35,14 +45,65 @@ def live(request: Request) -> Live:
     return request.scope["state"]  # type: ignore[no-any-return]
 
 
-def described(scope: str | None, *statuses: int, created: Any = None) -> dict[str, Any]:
-    """Return what a route's declaration says about its scope, its problems, and a 201.
+# What handlers ask for. Coroutines, because FastAPI would start a thread for a plain function.
 
-    `created` is a model, or a union of several.
+
+async def _registry(request: Request) -> RecommenderRegistry:
+    return live(request)["services"].registry
+
+
+async def _clients(request: Request) -> Clients:
+    return live(request)["services"].clients
+
+
+async def _forwards(request: Request) -> ForwardRequests:
+    return live(request)["services"].forwards
+
+
+async def _metrics(request: Request) -> Metrics:
+    return live(request)["metrics"]
+
+
+async def _requester(request: Request) -> str:
+    label = await live(request)["services"].keys.label_of(bearer(request.scope["headers"]))
+    if label is None:
+        raise NotAllowed("other instances need a key of their own: `discreet keys create`")
+    return label
+
+
+Registry = Annotated[RecommenderRegistry, Depends(_registry)]
+ClientRecords = Annotated[Clients, Depends(_clients)]
+Forwards = Annotated[ForwardRequests, Depends(_forwards)]
+WorkerMetrics = Annotated[Metrics, Depends(_metrics)]
+Requester = Annotated[str, Depends(_requester)]
+"""How the calling instance is known here: the label of its key."""
+
+
+def part_of(kind: type[P]) -> Any:
+    """Return a dependency: what the recommender `{name}` of the path offers beside answers.
+
+    A recommender that has no such thing is answered 404.
+    """
+
+    async def find(request: Request, name: str) -> P:
+        return (await live(request)["services"].registry.find(name)).part(kind)
+
+    return Depends(find)
+
+
+# Declarations.
+
+
+def described(scopes: str | Scopes | None, *statuses: int, created: Any = None) -> dict[str, Any]:
+    """Return what a route's declaration says about its scopes, its problems, and a 201.
+
+    Any one of the `scopes` is enough; None needs no key. `created` is a model, or a union of
+    several.
     """
     codes = set(statuses) | {500}
-    extra: dict[str, Any] = {"x-scope": scope}
-    if scope is not None:
+    accepted = [scopes] if isinstance(scopes, str) else list(scopes or ())
+    extra: dict[str, Any] = {"x-scopes": accepted}
+    if accepted:
         extra["security"] = [{BEARER: []}]
         codes |= {401, 403, 503}
     responses = {code: _problem_response(code) for code in sorted(codes)}
@@ -53,15 +114,15 @@ def described(scope: str | None, *statuses: int, created: Any = None) -> dict[st
 
 def _problem_response(status: int) -> dict[str, Any]:
     descriptions = {
-        400: "A body, or a recommendation id, that cannot be read",
+        400: "The body is not JSON, or the recommendation id is invalid",
         401: "No key, or an unknown one",
         403: "The key lacks the scope, or the budget is spent and the recommender refuses",
-        404: "There is no such thing",
-        409: "It contradicts what is already there",
+        404: "Not found",
+        409: "Conflicts with what is there already",
         410: "The recommendation has expired",
         413: "The body is too large",
-        422: "Fields that cannot be used, each named",
-        500: "Something went wrong on our side",
+        422: "Validation failed; each field is named",
+        500: "Internal error",
         503: "The store did not answer: nothing was released or counted",
     }
     return {
@@ -74,17 +135,17 @@ class ScopedRoute(APIRoute):
     """A FastAPI route that authorises first and then reads a bounded body."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        self.scope: str | None = options["openapi_extra"]["x-scope"]
+        self.scopes: Scopes = tuple(options["openapi_extra"]["x-scopes"])
         super().__init__(path, endpoint, **options)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
-        required = self.scope
+        scopes = self.scopes
 
         async def handler(request: Request) -> Response:
             opened = live(request)
-            if required is not None:
-                await authorise(opened["runtime"], request.scope["headers"], required)
+            if scopes:
+                await authorise(opened["services"].keys, request.scope["headers"], scopes)
             if request.method in _BODIES:
                 request = await _with_checked_body(request, opened["most_body_bytes"])
             return await handle(request)
@@ -105,7 +166,7 @@ async def _with_checked_body(request: Request, most: int) -> Request:
     return Request({**request.scope, "headers": headers}, replay)
 
 
-Answering = Callable[[Runtime, bytes], Awaitable[bytes]]
+AnswerBody = Callable[[DecisionServices, bytes], Awaitable[bytes]]
 """From a body's bytes to the answer's bytes; whatever it raises becomes a problem."""
 
 
@@ -113,12 +174,14 @@ class DirectRoute(APIRoute):
     """A route declared for the OpenAPI document and answered without FastAPI.
 
     Dependencies, response models and middleware cost more than the decision itself. The endpoint
-    function only carries the declaration; the gateway finds `answer` by method and path.
+    function only carries the declaration; the gateway calls `answer`.
     """
 
-    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        self.scope: str = options["openapi_extra"]["x-scope"]
-        self.answer: Answering = endpoint.answer  # type: ignore[attr-defined]
+    def __init__(
+        self, path: str, endpoint: Callable[..., Any], *, answer: AnswerBody, **options: Any
+    ) -> None:
+        self.scopes: Scopes = tuple(options["openapi_extra"]["x-scopes"])
+        self.answer = answer
         super().__init__(path, endpoint, **options)
         self.app: ASGIApp = _unreachable
 

@@ -57,14 +57,14 @@ Candidates = Annotated[
 
 
 class RecommendRequest(Body):
-    """A question: what should this client see?
+    """What should this client see?
 
-    Which of the optional fields mean something depends on the recommender's algorithm; one that
-    means nothing is refused.
+    Which optional fields are used depends on the recommender's algorithm; one that is not used is
+    refused.
     """
 
     recommender: Identifier
-    client: Identifier = Field(description="Whose budget pays. Kept only as a keyed digest.")
+    client: Identifier = Field(description="Whose budget pays. Stored only as a keyed digest.")
     context: Context = Field(
         default_factory=list,
         description="Numbers in [0, 1]; as many as the recommender declares (p-dap).",
@@ -106,7 +106,7 @@ class FeedbackRequest(Body):
 
 
 class RecommendBatch(Body):
-    """Up to 1,000 questions."""
+    """Up to 1,000 requests."""
 
     requests: list[RecommendRequest] = Field(max_length=MOST_BATCH)
 
@@ -129,19 +129,19 @@ class ItemChange(Body):
     hidden: bool = Field(strict=True)
 
 
-class Amount(BaseModel):
-    """A privacy cost or limit. Null when the recommender protects nobody."""
+class PrivacyAmount(BaseModel):
+    """A privacy cost or limit. Null where nothing is protected."""
 
     epsilon: float | None
     delta: float | None
 
 
-class Privacy(BaseModel):
-    """What this answer cost the client, and where their budget stands after it."""
+class AnswerPrivacy(BaseModel):
+    """What this answer cost the client, and what is left of their budget for answers."""
 
-    epsilon: float | None
-    spent: Amount
-    remaining: Amount
+    epsilon: float | None = Field(description="Null where the answer is not protected.")
+    spent: PrivacyAmount
+    remaining: PrivacyAmount
 
 
 class RecommendedItem(BaseModel):
@@ -159,18 +159,24 @@ class RecommendAnswer(BaseModel):
     personalised: bool = Field(
         description="False when the answer did not depend on the client at all, and was free."
     )
-    privacy: Privacy
-    round: str | None = Field(default=None, description="Whose object it is (p-rec).")
+    privacy: AnswerPrivacy
+    round: str | None = Field(default=None, description="The round of the item (p-rec).")
+    reason: str | None = Field(
+        default=None, description="Why the answer is not personalised, or not protected."
+    )
     expires_at: str = Field(
         description="Feedback is accepted until then.", examples=["2026-11-16T03:00:00Z"]
     )
 
 
 class FeedbackAnswer(BaseModel):
-    """Feedback was accepted; `duplicate` if it had been counted before."""
+    """Feedback was accepted."""
 
     accepted: Literal[True]
-    duplicate: bool
+    duplicate: bool = Field(description="The same reward had been counted before.")
+    learned: bool = Field(
+        description="False when the client's budget for feedback is spent: nothing was learned."
+    )
 
 
 class FieldError(BaseModel):
@@ -192,7 +198,7 @@ class ProblemDocument(BaseModel):
     retry_after: int | None = None
 
 
-class FailedEntry(BaseModel):
+class RefusedEntry(BaseModel):
     """An entry of a batch that was refused."""
 
     status: int = Field(ge=400)
@@ -214,20 +220,27 @@ class FeedbackEntry(FeedbackAnswer):
 class RecommendBatchAnswer(BaseModel):
     """One result for each request, in order."""
 
-    results: list[RecommendedEntry | FailedEntry]
+    results: list[RecommendedEntry | RefusedEntry]
 
 
 class FeedbackBatchAnswer(BaseModel):
     """One result for each piece of feedback, in order."""
 
-    results: list[FeedbackEntry | FailedEntry]
+    results: list[FeedbackEntry | RefusedEntry]
+
+
+class AccountAnswer(BaseModel):
+    """What one account has spent, and what is left of its budget."""
+
+    spent: PrivacyAmount
+    remaining: PrivacyAmount
 
 
 class BudgetAnswer(BaseModel):
-    """How a client stands with a recommender."""
+    """A client's two accounts with a recommender."""
 
-    spent: Amount
-    remaining: Amount
+    answers: AccountAnswer
+    feedback: AccountAnswer
 
 
 class ErasedAnswer(BaseModel):
@@ -237,7 +250,7 @@ class ErasedAnswer(BaseModel):
     records: int = Field(description="Profiles, histories and the like.")
 
 
-class Item(BaseModel):
+class ItemAnswer(BaseModel):
     """An item of a recommender; optional fields are there if it has them."""
 
     id: str
@@ -248,7 +261,7 @@ class Item(BaseModel):
 
 
 class ItemChanged(BaseModel):
-    """How an item stands now."""
+    """An item after the change."""
 
     id: str
     hidden: bool
@@ -257,39 +270,20 @@ class ItemChanged(BaseModel):
 class ItemsAnswer(BaseModel):
     """Every item of a recommender."""
 
-    items: list[Item]
+    items: list[ItemAnswer]
 
 
 class ForwardRequest(Body):
-    """A question for another vendor's user, who is known by the cell of their context only."""
+    """A request for another vendor's user, who is known by the middle of a cell only."""
 
-    level: int = Field(strict=True, ge=0, le=64)
-    centre: Context = Field(description="The centre of the cell.")
+    centre: Context = Field(description="The middle of the cell.")
     epsilon: float = Field(
         strict=True,
         gt=0,
         le=50,
         allow_inf_nan=False,
-        description="The most that the item may tell others about the cell.",
+        description="The most that the item may reveal about the cell.",
     )
-    training: bool = Field(
-        strict=True, description="Feedback on it shall not enter the running sums."
-    )
-    stream: str = Field(
-        default="",
-        strict=True,
-        pattern=r"^[A-Za-z0-9_-]{0,64}$",
-        description="The running sum that feedback shall enter; without it, the cell's own.",
-    )
-
-
-class RunningSumAnswer(BaseModel):
-    """A noisy running sum of rewards; `deviation` is the standard deviation of the noise."""
-
-    releases: int
-    count: int
-    total: float
-    deviation: float
 
 
 class ForwardAnswer(BaseModel):
@@ -297,7 +291,6 @@ class ForwardAnswer(BaseModel):
 
     handle: str
     expires_at: int
-    sums: RunningSumAnswer | None
 
 
 class PeerFeedbackRequest(Body):
@@ -337,6 +330,3 @@ class HealthAnswer(BaseModel):
     """All is well."""
 
     status: Literal["ok"]
-
-
-Json = dict[str, Any]

@@ -1,16 +1,19 @@
-"""Who may call what: a bearer key, and the scope that a route asks for."""
+"""Who may call what: a bearer key, and the scopes that a route accepts."""
 
 from collections.abc import Iterable
 
-from discreet.decisions.runtime import Runtime
+from discreet.decisions.keys import KeyRing
 from discreet.errors import NotAllowed, NotAuthenticated
+
+Scopes = tuple[str, ...]
+"""Any one of them is enough."""
 
 _BEARER = b"bearer "
 _LONGEST = 512
 
 
 def bearer(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """Return the key in the Authorization header."""
+    """Return the key in the Authorization header, or raise `NotAuthenticated`."""
     for name, value in headers:
         if name == b"authorization":
             if value[:7].lower() != _BEARER or len(value) > _LONGEST:
@@ -19,13 +22,10 @@ def bearer(headers: Iterable[tuple[bytes, bytes]]) -> str:
     raise NotAuthenticated("send the header Authorization: Bearer KEY")
 
 
-async def authorise(
-    runtime: Runtime, headers: Iterable[tuple[bytes, bytes]], required: str
-) -> None:
-    """Return if the caller's key has the scope; `admin` includes `metrics`."""
-    scopes = await runtime.keys.scopes_of(bearer(headers))
-    if scopes is None:
-        raise NotAuthenticated("no such key, or it was revoked")
-    if required in scopes or (required == "metrics" and "admin" in scopes):
-        return
-    raise NotAllowed(f"this call needs a key with the scope {required}")
+async def authorise(keys: KeyRing, headers: Iterable[tuple[bytes, bytes]], scopes: Scopes) -> None:
+    """Return if the caller's key has one of the scopes; otherwise raise which it lacks."""
+    held = await keys.scopes_of(bearer(headers))
+    if held is None:
+        raise NotAuthenticated("unknown or revoked API key")
+    if held.isdisjoint(scopes):
+        raise NotAllowed(f"this call needs a key with the scope {' or '.join(scopes)}")

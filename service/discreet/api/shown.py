@@ -10,11 +10,15 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from discreet.families.questions import Recommendation
 from discreet.families.budgets import PrivacyReport
+from discreet.families.questions import Receipt, Recommendation
 from discreet.privacy.accountants import Budget
 
 _MOST_KEPT = 4_096
+
+
+def _json(value: Any) -> str:
+    return to_json(value).decode()
 
 
 @functools.lru_cache(maxsize=_MOST_KEPT)
@@ -30,25 +34,28 @@ def amount(budget: Budget | None) -> dict[str, float | None]:
     return {"epsilon": budget.epsilon, "delta": budget.delta}
 
 
+def account(report: PrivacyReport) -> dict[str, dict[str, float | None]]:
+    """Return what an account has spent and what is left."""
+    return {"spent": amount(report.spent), "remaining": amount(report.remaining)}
+
+
 @functools.lru_cache(maxsize=_MOST_KEPT)
 def privacy_json(report: PrivacyReport) -> str:
-    """Return what an answer cost and where its ledger stands; many ledgers stand alike."""
-    return _json(
-        {
-            "epsilon": report.epsilon,
-            "spent": amount(report.spent),
-            "remaining": amount(report.remaining),
-        }
-    )
+    """Return what an answer cost and what is left; many accounts stand alike."""
+    return _json({"epsilon": report.epsilon, **account(report)})
 
 
-def recommendation_json(answer: Recommendation, opening: str = "{") -> str:
-    """Return the object of one answer; `opening` may hold fields that come before its own."""
+def recommendation_json(answer: Recommendation, opening: str) -> str:
+    """Return the object of one answer; `opening` is its brace, and fields that come first."""
     if answer.vendor is None:
         items = ",".join([_item_json(item) for item in answer.items])
     else:
         items = ",".join(_json({"id": item, "vendor": answer.vendor}) for item in answer.items)
-    ending = "}" if answer.round is None else f',"round":{_json(answer.round)}}}'
+    ending = "}"
+    if answer.reason is not None:
+        ending = f',"reason":{_text_json(answer.reason)}}}'
+    if answer.round is not None:
+        ending = f',"round":{_json(answer.round)}{ending}'
     # A recommendation id is base64, and a moment needs no escaping either.
     return (
         f'{opening}"recommendation_id":"{answer.recommendation_id}","items":[{items}],'
@@ -58,10 +65,25 @@ def recommendation_json(answer: Recommendation, opening: str = "{") -> str:
     )
 
 
+def receipt_json(receipt: Receipt, opening: str) -> str:
+    """Return the object of one receipt; `opening` as above."""
+    return opening + _RECEIPTS[receipt.duplicate, receipt.learned]
+
+
+_RECEIPTS = {
+    (duplicate, learned): _json(
+        {"accepted": True, "duplicate": duplicate, "learned": learned}
+    ).removeprefix("{")
+    for duplicate in (False, True)
+    for learned in (False, True)
+}
+
+
 @functools.lru_cache(maxsize=_MOST_KEPT)
 def _item_json(item: str) -> str:
     return _json({"id": item})
 
 
-def _json(value: Any) -> str:
-    return to_json(value).decode()
+@functools.lru_cache(maxsize=64)
+def _text_json(text: str) -> str:
+    return _json(text)

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic_core import to_json
 
 from discreet.api.bodies import Reader, read_body
-from discreet.api.routing import ScopedRoute, described, live
+from discreet.api.routing import ScopedRoute, described, live, part_of
 from discreet.api.security import authorise
 from discreet.api.voters_schemas import (
     RoundAnswer,
@@ -18,30 +18,17 @@ from discreet.api.voters_schemas import (
     VotesAnswer,
     VotesRequest,
 )
-from discreet.decisions.runtime import Runtime
-from discreet.families.p_rec.ballots import cast
-from discreet.families.p_rec.desk import Desk
-from discreet.families.p_rec.family import VotersFamily
-from discreet.families.p_rec.recommender import VotersRecommender
+from discreet.errors import UnknownItem
 from discreet.families.p_rec.rounds import Round
-from discreet.errors import UnknownItem, UnknownRecommender
+from discreet.families.p_rec.votes import Votes
 
 router = APIRouter(route_class=ScopedRoute, tags=["votes"])
 
-
-async def _find(request: Request, name: str) -> tuple[Runtime, VotersRecommender, Desk]:
-    runtime = live(request)["runtime"]
-    found = await runtime.registry.find(name)
-    family = runtime.families[found.algorithm]
-    if not isinstance(found, VotersRecommender) or not isinstance(family, VotersFamily):
-        raise UnknownRecommender("that recommender takes no votes: its algorithm is not p-rec")
-    return runtime, found, family.desk(found)
+RecommenderVotes = Annotated[Votes, part_of(Votes)]
 
 
-async def _round(
-    runtime: Runtime, recommender: VotersRecommender, desk: Desk, round_id: str
-) -> Round:
-    one = await desk.rounds.called(runtime, recommender, round_id)
+async def _find(votes: Votes, round_id: str) -> Round:
+    one = await votes.rounds.by_id(round_id)
     if one is None:
         raise UnknownItem("no such round in this recommender; GET …/rounds lists them")
     return one
@@ -56,12 +43,11 @@ def _shown(one: Round, *, closed: bool) -> dict[str, Any]:
     response_model=RoundAnswer,
     **described("admin", 400, 404, 413, 422, created=RoundAnswer),
 )
-async def make_round(request: Request, response: Response, name: str, body: RoundRequest) -> Any:
-    """Make a round (201), open to votes; making the same one again is no mistake (200)."""
-    runtime, recommender, desk = await _find(request, name)
-    one, new = await desk.rounds.make(runtime, recommender, round_id=body.id, objects=body.objects)
+async def make_round(votes: RecommenderVotes, response: Response, body: RoundRequest) -> Any:
+    """Make a round (201), open to votes; making the same one again changes nothing (200)."""
+    one, new = await votes.rounds.make(round_id=body.id, objects=body.objects)
     response.status_code = 201 if new else 200
-    return _shown(one, closed=await desk.rounds.is_closed(runtime, recommender, one))
+    return _shown(one, closed=await votes.rounds.is_closed(one))
 
 
 @router.get(
@@ -69,11 +55,9 @@ async def make_round(request: Request, response: Response, name: str, body: Roun
     response_model=RoundsAnswer,
     **described("admin", 404, 422),
 )
-async def list_rounds(request: Request, name: str) -> Any:
+async def list_rounds(votes: RecommenderVotes) -> Any:
     """List the newest 1,000 rounds, in their order."""
-    runtime, recommender, desk = await _find(request, name)
-    rounds = await desk.rounds.latest(runtime, recommender)
-    return {"rounds": [_shown(one, closed=closed) for one, closed in rounds]}
+    return {"rounds": [_shown(one, closed=closed) for one, closed in await votes.rounds.latest()]}
 
 
 @router.get(
@@ -81,11 +65,10 @@ async def list_rounds(request: Request, name: str) -> Any:
     response_model=RoundAnswer,
     **described("admin", 404, 422),
 )
-async def show_round(request: Request, name: str, round_id: str) -> Any:
+async def show_round(votes: RecommenderVotes, round_id: str) -> Any:
     """Show a round."""
-    runtime, recommender, desk = await _find(request, name)
-    one = await _round(runtime, recommender, desk, round_id)
-    return _shown(one, closed=await desk.rounds.is_closed(runtime, recommender, one))
+    one = await _find(votes, round_id)
+    return _shown(one, closed=await votes.rounds.is_closed(one))
 
 
 @router.patch(
@@ -93,11 +76,10 @@ async def show_round(request: Request, name: str, round_id: str) -> Any:
     response_model=RoundAnswer,
     **described("admin", 400, 404, 413, 422),
 )
-async def close_round(request: Request, name: str, round_id: str, body: RoundChange) -> Any:
+async def close_round(votes: RecommenderVotes, round_id: str, body: RoundChange) -> Any:
     """End the voting of a round. Once closed, it stays closed."""
-    runtime, recommender, desk = await _find(request, name)
-    one = await _round(runtime, recommender, desk, round_id)
-    await desk.rounds.close(runtime, recommender, one)
+    one = await _find(votes, round_id)
+    await votes.rounds.close(one)
     return _shown(one, closed=body.state == "closed")
 
 
@@ -105,28 +87,24 @@ _read = Reader(VotesRequest)
 
 
 class VotesRoute(ScopedRoute):
-    """Reads its body aside: a hundred thousand votes would hold up everybody else's requests."""
+    """Reads its body in a thread: a hundred thousand votes would hold up other requests."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        required = self.scope
-        assert required is not None
-
         async def handler(request: Request) -> Response:
             opened, headers = live(request), request.scope["headers"]
-            await authorise(opened["runtime"], headers, required)
+            await authorise(opened["services"].keys, headers, self.scopes)
             body = await read_body(request.receive, headers, opened["most_body_bytes"])
-            votes = await asyncio.to_thread(_read, body)
-            answer = await post_votes(request, request.path_params["name"], votes)
+            read = await asyncio.to_thread(_read, body)
+            found = await opened["services"].registry.find(request.path_params["name"])
+            answer = await post_votes(found.part(Votes), read)
             return Response(to_json(answer), media_type="application/json")
 
         return handler
 
 
-async def post_votes(request: Request, name: str, body: VotesRequest) -> Any:
+async def post_votes(votes: RecommenderVotes, body: VotesRequest) -> Any:
     """Count a vote, or many. If one of them cannot be used, it is named and none is counted."""
-    runtime, recommender, desk = await _find(request, name)
-    votes = await asyncio.to_thread(body.cast)
-    return {"counted": await cast(runtime, recommender, desk.rounds, votes)}
+    return {"counted": await votes.cast(await asyncio.to_thread(body.listed))}
 
 
 router.add_api_route(

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Discriminator, Field, Tag, model_validator
 
-from discreet.families.p_rec.credits import MOST_OBJECTS
 from discreet.api.schemas import Body
-from discreet.families.documents import Identifier
-from discreet.families.p_rec.ballots import Vote
 from discreet.errors import InvalidArgument
+from discreet.families.documents import Identifier
+from discreet.families.p_rec.credits import MOST_OBJECTS
+from discreet.families.p_rec.votes import Vote
 
 MOST_VOTES = 100_000
 LONGEST_ID = 200
@@ -19,9 +19,7 @@ LONGEST_ID = 200
 class RoundRequest(Body):
     """A new round. The same one again changes nothing."""
 
-    id: Identifier | None = Field(
-        default=None, description="What to call it; if left out, a name is made up."
-    )
+    id: Identifier | None = Field(default=None, description="If left out, one is generated.")
     objects: list[Identifier] = Field(
         min_length=1,
         max_length=MOST_OBJECTS,
@@ -38,7 +36,7 @@ class RoundAnswer(BaseModel):
 
 
 class RoundChange(Body):
-    """The one change that a round can undergo."""
+    """The one change that can be made to a round."""
 
     state: Literal["closed"]
 
@@ -67,8 +65,8 @@ ListedVotes = Annotated[
     list[VoteRequest], Field(min_length=1, max_length=MOST_VOTES, fail_fast=True)
 ]
 VotesByVoter = Annotated[dict[str, Any], Field(min_length=1, max_length=MOST_VOTES)]
-"""From voters to objects. What is wrong in it is told by place, never by a voter's name, which a
-validator would give; so it is looked at in `VotesRequest.cast`."""
+"""From voters to objects. An error in it names the place, never the voter, whom a validator would
+name; so it is checked in `VotesRequest.listed`."""
 
 
 class VotesRequest(Body):
@@ -108,20 +106,20 @@ class VotesRequest(Body):
             return True
         return any(one.round is None for one in self.votes or ())
 
-    def cast(self) -> list[Vote]:
-        """Return the votes."""
+    def listed(self) -> list[Vote]:
+        """Return the votes, or raise `InvalidArgument` naming the place of an unusable one."""
         common = self.round or ""
         if isinstance(self.votes, dict):
-            _require_words(self.votes, "voter")
-            _require_words(self.votes.values(), "object")
+            _require_identifiers(self.votes, "voter")
+            _require_identifiers(self.votes.values(), "object")
             return list(map(Vote, repeat(common), self.votes, self.votes.values()))
         if self.votes is None:
             return [Vote(common, self.voter or "", self.object or "")]
         return [Vote(one.round or common, one.voter, one.object) for one in self.votes]
 
 
-def _require_words(values: Collection[Any], field: str) -> None:
-    """Refuse what is no `Identifier`, by its place. All at once, because there may be many."""
+def _require_identifiers(values: Collection[Any], field: str) -> None:
+    """Refuse what is not an `Identifier`, by its place. All at once, because there may be many."""
     if set(map(type, values)) == {str}:
         lengths = set(map(len, values))
         if min(lengths) >= 1 and max(lengths) <= LONGEST_ID and "".join(values).isprintable():

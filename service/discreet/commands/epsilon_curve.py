@@ -15,11 +15,11 @@ from discreet.commands.progress import shown
 from discreet.commands.reproduce import make_folder
 from discreet.families.p_dap.document import AdaptivePartitionDocument
 from discreet.errors import InvalidArgument
-from discreet.research.choosing import Try, summarised, world_for
-from discreet.research.logged import read_log
-from discreet.research.papers import Figure, Line, Panel
-from discreet.research.pictures import HOW_TO_DRAW, can_draw, draw
-from discreet.research.trials import play_all
+from discreet.research.simulate.choosing import Try, summarised, world_for
+from discreet.research.worlds.logged import read_log
+from discreet.research.reproduce.tables import Figure, Line, Panel
+from discreet.research.reproduce.pictures import HOW_TO_DRAW, can_draw, draw
+from discreet.research.reproduce.trials import play_all
 
 EPSILONS = "0.1,0.5,1,2,4,8"
 ROUNDS = 10_000

@@ -6,8 +6,7 @@ import base64
 import os
 
 from discreet.commands.options import add_store_options, settings_of, with_store
-from discreet.decisions.keys import SCOPES
-from discreet.decisions.runtime import Runtime
+from discreet.decisions.keys import SCOPES, KeyRing
 from discreet.decisions.tokens import KEY_BYTES
 
 EXAMPLES = """\
@@ -54,20 +53,21 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _act(args: argparse.Namespace) -> int:
-    # Imported here: the runtime's parts are heavy, and `keys token` needs none of them.
+    # Imported here: what it imports is heavy, and `keys token` needs none of it.
     from discreet.preparation import opened
 
     with with_store(settings_of(args)) as settings:
-        async with opened(settings) as runtime:
+        async with opened(settings) as services:
+            keys = services.keys
             if args.action == "create":
-                print(await runtime.keys.create(label=args.label, scopes=frozenset(args.scope)))
+                print(await keys.create(label=args.label, scopes=frozenset(args.scope)))
             elif args.action == "revoke":
-                await runtime.keys.revoke(args.id)
+                await keys.revoke(args.id)
             else:
-                await _list(runtime)
+                await _list(keys)
     return 0
 
 
-async def _list(runtime: Runtime) -> None:
-    for key in await runtime.keys.list():
+async def _list(keys: KeyRing) -> None:
+    for key in await keys.list():
         print(f"{key.id}  {','.join(sorted(key.scopes)):20}  {key.label}")

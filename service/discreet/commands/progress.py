@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from discreet.research.papers import Watch
+from discreet.research.reproduce.papers import ProgressWatcher
 
 
 @contextmanager
-def shown(name: str) -> Iterator[Watch]:
+def shown(name: str) -> Iterator[ProgressWatcher]:
     """Give a bar to advance; where there is no terminal, nothing is shown."""
     console = Console(stderr=True)
     bar = Progress(

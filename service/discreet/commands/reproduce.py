@@ -11,8 +11,9 @@ from rich.table import Table
 
 from discreet.commands.progress import shown
 from discreet.errors import InvalidArgument
-from discreet.research.papers import PAPERS, Options, Reproduction, reproduction_of
-from discreet.research.pictures import HOW_TO_DRAW, can_draw, draw
+from discreet.research.reproduce.papers import PAPERS, ReproductionOptions, reproduction_of
+from discreet.research.reproduce.tables import Reproduction
+from discreet.research.reproduce.pictures import HOW_TO_DRAW, can_draw, draw
 
 EXAMPLES = """\
 papers:
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     data: Path | None = args.data
     if data is None and (named := os.environ.get("DISCREET_DATA")):
         data = Path(named)
-    options = Options(
+    options = ReproductionOptions(
         quick=args.quick,
         seeds=args.seeds,
         rounds=args.rounds,

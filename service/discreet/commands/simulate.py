@@ -18,8 +18,8 @@ from rich.table import Table
 
 from discreet.commands import epsilon_curve
 from discreet.errors import InvalidArgument
-from discreet.research.tally import Tally
-from discreet.research.traffic import DEMO_WORLD, Traffic, drive
+from discreet.research.simulate.traffic_results import Tally
+from discreet.research.simulate.traffic import DEMO_WORLD, Traffic, drive
 
 EXAMPLES = """\
 examples:

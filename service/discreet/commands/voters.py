@@ -8,9 +8,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from discreet.families.p_rec.run_parameters import Terms, Voting, peers_for, terms_for
-from discreet.privacy.accountants import Accountant, Budget, accountant
-from discreet.privacy.charges import UNLIMITED
+from discreet.families.budgets import BudgetPolicy
+from discreet.families.p_rec.run_parameters import (
+    RunParameters,
+    VotingParameters,
+    parameters_for,
+    parameters_within,
+)
 
 EXAMPLES = """\
 what the parameters mean:
@@ -20,8 +24,8 @@ what the parameters mean:
   --radius     R, how many objects that the client dislikes a like-minded voter may vote for
   --diversity  D, in how many rounds the client likes more than one object
   --peers      P, how many like-minded voters the client must have for votes to be used
-  --epsilon    what one client's whole run may tell about a voter; in place of --peers
-  --run-delta  the probability with which a run may tell more than that
+  --epsilon    what one client's whole run may reveal about a voter; in place of --peers
+  --run-delta  the probability with which a run may reveal more than that
 
 examples:
   discreet voters --objects 10 --rounds 1000 --voters 100000 --epsilon 1
@@ -55,17 +59,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Say what the parameters promise."""
-    voting = Voting(
+    """Print what the parameters promise."""
+    voting = VotingParameters(
         objects=args.objects, rounds=args.rounds, radius=args.radius, diversity=args.diversity
     )
+    people = {"voters": args.voters, "delta": args.run_delta}
     if args.peers is not None:
-        terms = terms_for(voting=voting, peers=args.peers, voters=args.voters, delta=args.run_delta)
+        chosen = parameters_for(voting=voting, peers=args.peers, **people)
     else:
-        terms = peers_for(
-            voting=voting, epsilon=args.epsilon, voters=args.voters, delta=args.run_delta
-        )
-    found = told(terms, Budget(*args.budget))
+        chosen = parameters_within(voting=voting, epsilon=args.epsilon, **people)
+    found = describe_run(chosen, *args.budget)
     if args.json:
         print(json.dumps(found, indent=2))
     else:
@@ -73,46 +76,35 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def told(terms: Terms, budget: Budget) -> dict[str, Any]:
-    """Return everything that follows from the terms."""
-    voting = terms.voting
+def describe_run(run: RunParameters, epsilon: float, delta: float) -> dict[str, Any]:
+    """Return everything that follows from the parameters, and how many runs a budget pays for."""
+    voting = run.voting
     return {
         "objects": voting.objects,
         "rounds": voting.rounds,
-        "voters": terms.voters,
+        "voters": run.voters,
         "radius": voting.radius,
         "diversity": voting.diversity,
-        "peers": terms.peers,
-        "epsilon": terms.event.epsilon,
-        "rho": terms.event.rho,
-        "delta": terms.delta,
-        "loss_bound": terms.loss_bound,
-        "loss_of_chance": voting.rounds * (1 - 1 / voting.objects),
-        "published_epsilon": voting.published_epsilon(terms.peers),
-        "drawn_by_chance": voting.uniform_share,
-        "survivors": terms.survivors + 1,
-        "budget": {
-            "epsilon": budget.epsilon,
-            "delta": budget.delta,
-            "runs_basic": runs_within(terms, budget, accountant("basic")),
-            "runs_zcdp": runs_within(
-                terms, budget, accountant("zcdp", reserved_delta=budget.delta / 2)
-            )
-            if budget.delta
-            else 0,
-        },
+        "peers": run.peers,
+        "epsilon": run.event.epsilon,
+        "rho": run.event.rho,
+        "delta": run.delta,
+        "loss_bound": run.loss_bound,
+        "loss_at_random": voting.rounds * (1 - 1 / voting.objects),
+        "published_epsilon": voting.published_epsilon(run.peers),
+        "drawn_at_random": voting.uniform_share,
+        "survivors": run.survivors + 1,
+        "budget": {"epsilon": epsilon, "delta": delta, "runs": runs_within(run, epsilon, delta)},
     }
 
 
-def runs_within(terms: Terms, budget: Budget, rule: Accountant) -> int:
-    """Return how many runs a budget pays for."""
-    limit, charge = rule.limit(budget), rule.charge(terms.event)
-    columns = (
-        (limit.nano_epsilon, charge.nano_epsilon),
-        (limit.nano_rho, charge.nano_rho),
-        (limit.pico_delta, charge.pico_delta),
-    )
-    return min(most // each for most, each in columns if most < UNLIMITED)
+def runs_within(run: RunParameters, epsilon: float, delta: float) -> int:
+    """Return how many runs a budget pays for: by the sum of epsilons or of rhos, as served."""
+    budget = BudgetPolicy(epsilon=epsilon, delta=delta, reserved_delta=delta / 2)
+    limit, charge = budget.limit, budget.charge((run.event,))
+    by_epsilon = limit.nano_epsilon // charge.nano_epsilon
+    by_rho = limit.nano_rho // charge.nano_rho
+    return min(max(by_epsilon, by_rho), limit.pico_delta // charge.pico_delta)
 
 
 def _show(found: dict[str, Any]) -> None:
@@ -146,13 +138,13 @@ def _show(found: dict[str, Any]) -> None:
             "objects disliked",
             f"{math.ceil(found['loss_bound']):,} at most",
             f"expected, of {found['rounds']:,}, if everybody votes; "
-            f"by chance alone up to {math.ceil(found['loss_of_chance']):,}",
+            f"at random up to {math.ceil(found['loss_at_random']):,}",
         ),
-        ("answers by chance", f"{found['drawn_by_chance']:.2%}", "mixed in for privacy"),
+        ("answers at random", f"{found['drawn_at_random']:.2%}", "mixed in for privacy"),
         (
             f"budget {budget['epsilon']:g}, {budget['delta']:g}",
-            f"{max(budget['runs_basic'], budget['runs_zcdp']):,} runs",
-            f"{budget['runs_basic']:,} with basic accounting, {budget['runs_zcdp']:,} with zcdp",
+            f"{budget['runs']:,} runs",
+            "of all clients together; then answers are random",
         ),
     ]
     table = Table(show_header=False, box=None, pad_edge=False)
@@ -163,8 +155,8 @@ def _show(found: dict[str, Any]) -> None:
         table.add_row(*row)
     console = Console(highlight=False)
     (console if console.is_terminal else Console(highlight=False, width=110)).print(table)
-    if found["loss_bound"] >= found["loss_of_chance"]:
+    if found["loss_bound"] >= found["loss_at_random"]:
         console.print(
-            "The bound promises no more than chance here: more peers, fewer objects, a smaller "
-            "radius or a longer horizon would."
+            "The bound is no better than random answers here. More peers, fewer objects, a smaller "
+            "radius or a longer horizon would improve it."
         )

@@ -27,7 +27,12 @@ from discreet.errors import (
     UnknownRecommender,
 )
 from discreet.families.contract import Recommender, Resources
-from discreet.families.documents import MOST_ITEMS, ItemDocument, RecommenderDocument
+from discreet.families.documents import (
+    MOST_ITEMS,
+    ItemDocument,
+    RecommenderDocument,
+    UnusableItem,
+)
 from discreet.families.registration import FAMILIES, read_stored
 from discreet.families.stored import StoredDocument, describe
 from discreet.state.stores import Configurations
@@ -199,6 +204,11 @@ class RecommenderRegistry:
 
         def change(stored: StoredDocument | None) -> StoredDocument:
             held = _present(stored)
+            for position, item in enumerate(items):
+                try:
+                    held.document.require_usable(item)
+                except UnusableItem as error:
+                    raise InvalidArgument(error.field_at(position), str(error)) from None
             merged = {item.id: item for item in held.document.items}
             merged.update((item.id, item) for item in items)
             return held.with_document(_with_items(held.document, list(merged.values())))
@@ -308,14 +318,9 @@ def _require_item(stored: StoredDocument, item: str) -> None:
 
 
 def _with_items(document: RecommenderDocument, items: list[ItemDocument]) -> RecommenderDocument:
-    # Copies are not validated, so whatever items can be wrong about is looked at here.
+    # Copies are not validated: how many there are is looked at here, each of them in `add_items`.
     if len(items) > MOST_ITEMS:
         raise InvalidArgument("items", f"a recommender holds at most {MOST_ITEMS} items")
-    for item in items:
-        try:
-            document.require_usable(item)
-        except ValueError as error:
-            raise InvalidArgument("items", str(error)) from None
     return document.model_copy(update={"items": items})
 
 

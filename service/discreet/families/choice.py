@@ -25,8 +25,8 @@ then that of an item which is best for x and not for x':
     e^eps_x * (e^eps_x' + h - 1) / (e^eps_x + h - 1).
 It grows with both epsilons, so it is at most its value at eps_x = eps_x' = E, which is e^E. An item
 that is best for neither has (e^eps_x' + h - 1) / (e^eps_x + h - 1) <= e^E, and the rest are
-inverses of these. The integer weights have rational odds of at most e^eps, which take the place of e^eps in
-the same lines. So the draw is E-DP between any two visitors.
+inverses of these. The integer weights have rational odds of at most e^eps, which take the place of
+e^eps in the same lines. So the draw is E-DP between any two visitors.
 
 A list is drawn item by item. Which items are left is known from the answer so far, so each draw is
 such a mixture again, and the draws compose.

@@ -17,55 +17,27 @@ the store claims, charges and adds it in one atomic step.
 Nothing here reads shared sums: only the releaser does (`discreet.decisions.release`).
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from hashlib import blake2b
-from typing import Any, ClassVar, Generic, TypeVar
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
-import numpy as np
-
-from discreet.errors import (
-    BudgetExhausted,
-    DiscreetError,
-    InvalidArgument,
-    RewardConflict,
-    Underpaid,
-    UnknownRecommender,
-)
-from discreet.families.budgets import FREE, UNPROTECTED, BudgetPolicy, PrivacyReport
+from discreet.errors import DiscreetError, InvalidArgument, RewardConflict
+from discreet.families.answering import DecidingRecommender
+from discreet.families.budgets import UNPROTECTED, BudgetPolicy, PrivacyReport
 from discreet.families.cards import GuaranteeCard
-from discreet.families.documents import RecommenderDocument, ReleasesDocument
-from discreet.families.observer import AnswerOutcome, FeedbackOutcome, Observer
-from discreet.families.peering import PeerGateway
+from discreet.families.observer import FeedbackOutcome
 from discreet.families.questions import (
-    Answered,
-    Ask,
     Choice,
-    Decision,
     Lesson,
     PendingDecision,
     PendingFeedback,
-    Question,
     Receipt,
 )
-from discreet.families.stored import Slots, StoredDocument
+from discreet.families.resources import Current as Current
+from discreet.families.resources import Resources as Resources
 from discreet.privacy.charges import Charge
 from discreet.privacy.noise import NoiseSource
-from discreet.state.principals import Principals
-from discreet.state.ready import Ready
-from discreet.state.stores import (
-    NO_LIMIT,
-    Account,
-    Claim,
-    Debit,
-    Debited,
-    FeedbackRecord,
-    Learned,
-    Ledger,
-    Store,
-    Vector,
-)
+from discreet.state.stores import NO_LIMIT, Claim, FeedbackRecord, Learned, Vector
 
 REWARD_STEPS = 2**20
 """Rewards are kept and compared in steps this fine: equal after rounding means equal."""
@@ -74,237 +46,14 @@ Blocks = Mapping[bytes, Vector]
 """Gathered sums, by block."""
 
 M = TypeVar("M")
-P = TypeVar("P")
 
 
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """What a recommender is built with. It keeps what it needs."""
-
-    store: Store
-    noise: NoiseSource
-    observer: Observer
-    principals: Principals
-    peers: PeerGateway
-    clock: Callable[[], float]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Current(Generic[M]):
-    """The model that a worker answers from, the number of its release (0: none yet), its time."""
-
-    number: int
-    released_at: float
-    model: M
-
-
-class Recommender(ABC, Generic[M]):
+class Recommender(DecidingRecommender[M]):
     """One recommender, ready to answer. Derive one class for each family."""
-
-    algorithm: ClassVar[str]
-    """What a document calls this family."""
-    document_class: ClassVar[type[RecommenderDocument]]
-
-    def __init__(self, *, name: str, stored: StoredDocument, resources: Resources) -> None:
-        """Prepare to answer. Raises `InvalidArgument` for a document that cannot be served.
-
-        It does no I/O and may be thrown away: a document is tried before it is stored.
-        """
-        document = stored.document
-        self.name = name
-        self.stored = stored
-        self.generation = stored.generation
-        self.ttl = document.decision_ttl_seconds
-        self.store = resources.store
-        self.noise = resources.noise
-        self.observer = resources.observer
-        self.principals = resources.principals
-        self.peers = resources.peers
-        self.clock = resources.clock
-        self.slot_of = {item.id: stored.slots[item.id] for item in document.items}
-        self.id_of = {slot: item for item, slot in self.slot_of.items()}
-        self.visible: Slots = np.array(
-            sorted(stored.slots[item.id] for item in document.items if not item.hidden),
-            dtype=np.intp,
-        )
-        self._visible_set = frozenset(self.visible.tolist())
-        self.asked = False
-        """Whether a question came since the last look: a public fact, unlike feedback."""
-        self.asked_in = -1
-        """The release after which somebody is known to have asked, in this worker or another."""
-        self._parts: dict[type, object] = {}
-        self.current: Current[M] = Current(0, stored.created, self.blank())
-
-    # What it is.
-
-    answers_budget: BudgetPolicy | None = None
-    """What answers may cost a client; None if they are free or exact."""
-    feedback_budget: BudgetPolicy | None = None
-    """What learning from a client may cost; None if it is free or exact."""
-    refuses: bool = False
-    """Whether a client whose budget is spent is refused, not answered from the model alone."""
-
-    releases: ReleasesDocument | None = None
-    """When models are released, by the clock; None if the family says so itself (`due`)."""
 
     @abstractmethod
     def guarantee(self) -> GuaranteeCard:
         """Return who is protected against whom, and what that costs."""
-
-    def part(self, kind: type[P]) -> P:
-        """Return what this family offers beside answers (votes, profiles, …), by its class.
-
-        Raises `UnknownRecommender` where it has no such thing.
-        """
-        found = self._parts.get(kind)
-        if not isinstance(found, kind):
-            purpose = getattr(kind, "PURPOSE", "that")
-            raise UnknownRecommender(f"not supported by {self.algorithm}: {purpose}")
-        return found
-
-    def offer(self, part: object) -> None:
-        """Let `part` find this."""
-        self._parts[type(part)] = part
-
-    def key(self, purpose: bytes, which: bytes = b"") -> bytes:
-        """Return the name under which the store keeps something of this recommender."""
-        return blake2b(self.generation + which, digest_size=16, person=purpose).digest()
-
-    def address_of(self, peer: str) -> str | None:
-        """Return the URL of another instance that this recommender speaks to, if it does."""
-        return None
-
-    def available(self, *, exclude: Sequence[str], candidates: Sequence[str] | None) -> Slots:
-        """Return the slots of the items that may be recommended, in ascending order."""
-        if candidates is None and not exclude:
-            return self.visible
-        slot_of = self.slot_of
-        if candidates is None:
-            allowed = set(self._visible_set)
-        else:
-            # A candidate that was hidden or removed a moment ago is left out, as it would be from
-            # the catalogue; asking only for things that are not there is a mistake to be told.
-            allowed = set(
-                self._visible_set.intersection(
-                    slot_of[item] for item in candidates if item in slot_of
-                )
-            )
-            if not allowed:
-                raise InvalidArgument("candidates", "no candidate is a visible item")
-        allowed.difference_update(slot_of[item] for item in exclude if item in slot_of)
-        return np.array(sorted(allowed), dtype=np.intp)
-
-    # Deciding.
-
-    def principal(self, client: str) -> bytes:
-        """Return the digest under which a client's ledger and own sums stand."""
-        return self.principals.client(self.name, client)
-
-    @abstractmethod
-    def question(self, ask: Ask) -> Question:
-        """Return the checked question, or raise `InvalidArgument` naming the field."""
-
-    def price(self, question: Question) -> Charge:
-        """Return what answering costs the client. It may depend on public facts only."""
-        return FREE
-
-    def read_own(self, questions: Sequence[Question]) -> Awaitable[Sequence[Any]]:
-        """Return what the family keeps of each client for that client's own answers.
-
-        Issued when called, together with the debit.
-        """
-        return Ready([None] * len(questions))
-
-    @abstractmethod
-    def decide(
-        self, model: M, questions: Sequence[Question], own: Sequence[Any], noise: NoiseSource
-    ) -> list[Decision]:
-        """Decide these questions, whose price was paid. A function of its arguments alone."""
-
-    def decide_without_client(
-        self, model: M, questions: Sequence[Question], noise: NoiseSource
-    ) -> list[Decision]:
-        """Decide from the model alone, for clients whose budget is spent. Free.
-
-        A family whose answers are never charged has no use for it.
-        """
-        raise BudgetExhausted("this client's privacy budget is spent")
-
-    async def follow_up(
-        self, questions: Sequence[Question], decisions: Sequence[Decision]
-    ) -> list[Decision]:
-        """Do what a decision asks for before it is shown (ask a vendor); by default nothing."""
-        return list(decisions)
-
-    async def answer(
-        self, questions: Sequence[Question], markers: Sequence[bytes | None]
-    ) -> list[Answered | DiscreetError]:
-        """Answer each question; each succeeds or fails by itself.
-
-        The order is the guarantee: every ledger is debited, durably, before anything that depends
-        on its client leaves this process. A debit that failed, or whose fate is unknown, releases
-        nothing. A marker names the caller's event: what is debited under it is debited once.
-        """
-        self.asked = True
-        current = self.current.model
-        prices = [self.price(question) for question in questions]
-        limit = NO_LIMIT if self.answers_budget is None else self.answers_budget.limit
-        debiting = self.store.spend(
-            [
-                Debit(question.client, price, limit, Account.ANSWERS, marker, self.ttl)
-                for question, price, marker in zip(questions, prices, markers, strict=True)
-            ]
-        )
-        reading = self.read_own(questions)
-        debits = await debiting
-        own = await reading
-        answers: list[Answered | DiscreetError] = []
-        granted: list[int] = []
-        refused: list[int] = []
-        for row, debit in enumerate(debits):
-            if isinstance(debit, DiscreetError):
-                answers.append(debit)
-            else:
-                answers.append(_UNDECIDED)
-                (granted if debit.granted else refused).append(row)
-        if granted:
-            asked = [questions[row] for row in granted]
-            decided = self.decide(current, asked, [own[row] for row in granted], self.noise)
-            shown = await self.follow_up(asked, decided)
-            for row, decision in zip(granted, shown, strict=True):
-                answers[row] = Answered(
-                    decision, self._outcome(decision), prices[row], _ledger(debits[row])
-                )
-        if refused:
-            for row, answer in zip(
-                refused, self._answer_unpaid([questions[row] for row in refused]), strict=True
-            ):
-                answers[row] = (
-                    answer
-                    if isinstance(answer, DiscreetError)
-                    else Answered(answer, AnswerOutcome.DEGRADED, FREE, _ledger(debits[row]))
-                )
-        return answers
-
-    def _outcome(self, decision: Decision) -> AnswerOutcome:
-        if not decision.items:
-            return AnswerOutcome.EMPTY
-        return AnswerOutcome.PERSONALISED if self.answers_budget else AnswerOutcome.UNPROTECTED
-
-    def _answer_unpaid(self, questions: Sequence[Question]) -> Sequence[Decision | DiscreetError]:
-        """Answer those whose budget is spent without looking at them, or refuse."""
-        for _ in questions:
-            self.observer.exhausted(recommender=self.name, algorithm=self.algorithm)
-        if self.refuses:
-            return [BudgetExhausted("this client's privacy budget is spent")] * len(questions)
-        return self.decide_without_client(self.current.model, questions, self.noise)
-
-    def report(self, answered: Answered) -> PrivacyReport:
-        """Return what an answer says about its price and about the account that paid."""
-        budget = self.answers_budget
-        if budget is None or answered.ledger is None:
-            return UNPROTECTED
-        return budget.report(spent=answered.ledger.answers, charge=answered.charge)
 
     # Learning.
 
@@ -390,10 +139,6 @@ class Recommender(ABC, Generic[M]):
 
     # Releasing.
 
-    @abstractmethod
-    def blank(self) -> M:
-        """Return the model before anything was released."""
-
     def due(self, now: float) -> bool:
         """Tell whether another release is due, by the clock. Never by how much feedback came."""
         if self.releases is None:
@@ -455,15 +200,6 @@ class Recommender(ABC, Generic[M]):
             _standing(self.answers_budget, ledger.answers),
             _standing(self.feedback_budget, ledger.feedback),
         )
-
-
-_UNDECIDED = Underpaid("nothing was decided for this question")
-"""Stands where no answer has been written yet, so that a row forgotten here releases nothing."""
-
-
-def _ledger(debit: Debited | DiscreetError) -> Ledger:
-    assert isinstance(debit, Debited)
-    return debit.ledger
 
 
 def _standing(budget: BudgetPolicy | None, spent: Charge) -> PrivacyReport:

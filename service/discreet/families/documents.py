@@ -7,7 +7,7 @@ algorithm knows is in the `document` module of its package; `every_document` joi
 
 import operator
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -100,6 +100,18 @@ class ItemDocument(Document):
     )
 
 
+class UnusableItem(ValueError):
+    """An item that an algorithm cannot use; `field` is what is wrong with it, if one thing is."""
+
+    def __init__(self, reason: str, *, field: str | None = None) -> None:
+        super().__init__(reason)
+        self.field = field
+
+    def field_at(self, position: int) -> str:
+        """Return the field's name in a list of items."""
+        return f"items[{position}]" + ("" if self.field is None else f".{self.field}")
+
+
 def peer_url(text: str) -> str:
     """Return the address of another instance, without a trailing slash."""
     try:
@@ -190,10 +202,10 @@ class ReleasesDocument(Document):
     """
 
     seconds: Number = Field(
-        default=2.0, ge=0.05, le=86_400, description="At least so long between two releases,"
+        default=1.0, ge=0.05, le=86_400, description="At least so long between two releases,"
     )
     growth: Number = Field(
-        default=0.3,
+        default=0.2,
         ge=0,
         le=10,
         description="and at least this share of the recommender's age,",
@@ -243,16 +255,20 @@ class RecommenderDocument(Document):
         ids = [item.id for item in self.items]
         if len(set(ids)) != len(ids):
             raise ValueError("items must have distinct ids")
-        for item in self.items:
-            self.require_usable(item)
+        for position, item in enumerate(self.items):
+            try:
+                self.require_usable(item)
+            except UnusableItem as error:
+                raise ValueError(f"{error.field_at(position)}: {error}") from None
         return self
 
     @classmethod
     def require_usable(cls, item: ItemDocument) -> None:
-        """Raise `ValueError` for an item with a field that this algorithm has no use for."""
+        """Raise `UnusableItem` for an item with a field that this algorithm has no use for."""
         for name in ("title", "categories", "features"):
             if name not in cls.item_fields and getattr(item, name) is not None:
-                raise ValueError(f"items: {name} is not supported by this algorithm")
+                (algorithm,) = get_args(cls.model_fields["algorithm"].annotation)
+                raise UnusableItem(f"not supported by {algorithm}", field=name)
 
 
 def _as_item(value: Any) -> Any:

@@ -35,7 +35,7 @@ class FeedbackOutcome(StrEnum):
 
 
 class FamilyCounter(StrEnum):
-    """Things that families count, each by one label."""
+    """Things that families count."""
 
     RELEASES = "releases"
     COMMUNICATIONS = "communications"
@@ -99,9 +99,16 @@ class Observer(Protocol):
         """Report a debit that no single answer is charged with (a run of p-rec, for example)."""
 
     def count(
-        self, *, recommender: str, what: FamilyCounter, label: str = "", amount: int = 1
+        self,
+        *,
+        recommender: str,
+        what: FamilyCounter,
+        label: str = "",
+        amount: int = 1,
+        peer: str = "",
     ) -> None:
-        """Count something; `label` is a direction or an outcome where there is one."""
+        """Count something; `label` is a direction or an outcome, `peer` another instance, where
+        there is one."""
 
     def gauge(self, *, recommender: str, what: FamilyGauge, value: float, label: str = "") -> None:
         """Report how much there is of something; `label` is a state where there is one."""
@@ -142,7 +149,13 @@ class NullObserver:
     def spent(self, *, recommender: str, algorithm: str, charge: Charge) -> None: ...
 
     def count(
-        self, *, recommender: str, what: FamilyCounter, label: str = "", amount: int = 1
+        self,
+        *,
+        recommender: str,
+        what: FamilyCounter,
+        label: str = "",
+        amount: int = 1,
+        peer: str = "",
     ) -> None: ...
 
     def gauge(

@@ -13,11 +13,11 @@ class PeerGateway(Protocol):
         ...
 
     async def post(
-        self, *, peer: str, url: str, content: bytes, seconds: float | None = None
+        self, *, peer: str, url: str, content: bytes, urgent: bool = False
     ) -> tuple[int, bytes]:
         """Send a message; return the answer's status and body, or raise `PeerUnavailable`.
 
-        `seconds` is how long the peer may take, if that is not the usual time.
+        An `urgent` one has a request waiting for it, and therefore less time.
         """
         ...
 
@@ -34,7 +34,7 @@ class NoPeers:
         return False
 
     async def post(
-        self, *, peer: str, url: str, content: bytes, seconds: float | None = None
+        self, *, peer: str, url: str, content: bytes, urgent: bool = False
     ) -> tuple[int, bytes]:
         """Nobody answers."""
         raise PeerUnavailable("there are no peers here", reason="closed")

@@ -5,19 +5,20 @@ from typing import Any
 
 from prometheus_client import Histogram
 
-from discreet.families.observer import Answer, Heard
+from discreet.families.observer import AnswerOutcome, FeedbackOutcome
+from discreet.privacy.charges import UNLIMITED, Charge
 
 DURATIONS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
-class Tally:
+class DecisionTotals:
     """What one recommender's decisions added since the last flush."""
 
     __slots__ = (
         "answers",
         "dirty",
         "exhausted",
-        "heard",
+        "feedback",
         "items",
         "nano_epsilon",
         "nano_rho",
@@ -30,8 +31,8 @@ class Tally:
 
     def clear(self) -> None:
         """Begin again at nothing."""
-        self.answers: dict[Answer, int] = {}
-        self.heard: dict[Heard, int] = {}
+        self.answers: dict[AnswerOutcome, int] = {}
+        self.feedback: dict[FeedbackOutcome, int] = {}
         self.items = 0
         self.nano_epsilon = 0
         self.nano_rho = 0
@@ -40,8 +41,16 @@ class Tally:
         self.exhausted = 0
         self.dirty = False
 
+    def charge(self, charge: Charge, times: int = 1) -> None:
+        """Add a charge. What a ledger books as unlimited is left out of the sum: Gaussian noise has
+        no epsilon of its own, and exact answers have no bound at all."""
+        if charge.nano_epsilon != UNLIMITED:
+            self.nano_epsilon += times * charge.nano_epsilon
+        if charge.nano_rho != UNLIMITED:
+            self.nano_rho += times * charge.nano_rho
 
-class Durations:
+
+class DurationSamples:
     """One histogram's samples since the last flush, by bucket."""
 
     __slots__ = ("_child", "_counts", "_sum", "dirty")
@@ -53,13 +62,13 @@ class Durations:
         self.dirty = False
 
     def add(self, seconds: float) -> None:
-        """Note one sample."""
+        """Add one sample."""
         self._counts[bisect_left(DURATIONS, seconds)] += 1
         self._sum += seconds
         self.dirty = True
 
     def flush(self) -> None:
-        """Write what was noted. `observe` takes one sample at a time, so its parts are used."""
+        """Write what was added. `observe` takes one sample at a time, so its parts are used."""
         child: Any = self._child
         child._sum.inc(self._sum)
         for bucket, count in enumerate(self._counts):

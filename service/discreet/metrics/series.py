@@ -4,13 +4,65 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from discreet.families.observer import Count, Figure
+from discreet.families.observer import FamilyCounter, FamilyGauge
 from discreet.metrics.samples import DURATIONS
 
 RECOMMENDER = ("recommender", "algorithm")
 
+_FAMILY_COUNTERS: dict[FamilyCounter, tuple[str, tuple[str, ...]]] = {
+    FamilyCounter.RELEASES: ("Models released.", ()),
+    FamilyCounter.COMMUNICATIONS: (
+        "Exchanges of statistics with the global server, by direction: upload, download.",
+        ("direction",),
+    ),
+    FamilyCounter.MIXING_ROUNDS: ("Rounds in which a node mixed its model.", ()),
+    FamilyCounter.VOTES: ("Votes, by outcome: counted, refused.", ("outcome",)),
+    FamilyCounter.CLIENT_RUNS: (
+        "Clients' runs, by outcome: begun (and paid for), unpaid (the voters' budget is spent), "
+        "ended (too few like-minded voters are left).",
+        ("outcome",),
+    ),
+    FamilyCounter.TRAININGS: (
+        "Models trained in the background, by outcome: done, failed.",
+        ("outcome",),
+    ),
+    FamilyCounter.FORWARDS: (
+        "Questions to vendors, by outcome: answered, or why not (closed, busy, dead, slow, "
+        "refused, malformed).",
+        ("peer", "outcome"),
+    ),
+    FamilyCounter.FORWARDS_RECEIVED: (
+        "Questions by other vendors, by outcome: answered.",
+        ("peer", "outcome"),
+    ),
+}
+"""What families count, with its labels beside the recommender. The value names the series."""
 
-class Series:
+_FAMILY_GAUGES: dict[FamilyGauge, tuple[str, tuple[str, ...]]] = {
+    FamilyGauge.RELEASE: (
+        "Number of the released model that answers are made from; of the oldest, if workers differ "
+        "for a moment.",
+        (),
+    ),
+    FamilyGauge.CELLS: ("Cells with statistics.", ()),
+    FamilyGauge.DEPTH: ("Deepest level of the partition.", ()),
+    FamilyGauge.SPLITS: ("Cells that have split.", ()),
+    FamilyGauge.EXPLORED: ("Items with feedback somewhere.", ()),
+    FamilyGauge.VENDOR_OUTBOX: ("Feedback that waits to be passed on to vendors.", ()),
+    FamilyGauge.CLUSTERS: ("Clusters of users.", ()),
+    FamilyGauge.NEIGHBOURS: ("Neighbouring nodes, by state: fresh, stale, missing.", ("state",)),
+    FamilyGauge.MODEL_NONZEROS: ("Weights that are not zero.", ()),
+    FamilyGauge.VOTERS: ("Voters on the roster.", ()),
+    FamilyGauge.ROUNDS: ("Rounds of objects, by state: open, closed.", ("state",)),
+    FamilyGauge.PROFILES: ("Profiles that were sent.", ()),
+    FamilyGauge.TRAINING_SECONDS: ("How long the last training took.", ()),
+}
+
+_MODES = {FamilyGauge.RELEASE: "livemin"}
+"""How the workers' values are joined, where it is not the one that was set last."""
+
+
+class MetricSeries:
     """The declarations, by the thing that they are about."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -27,10 +79,11 @@ class Series:
                 f"discreet_{name}", help_, labels, registry=registry, buckets=DURATIONS
             )
 
+        # Decisions.
         self.recommendations = counter(
             "recommendations_total",
             "Answers, by outcome: personalised, degraded (the budget is spent), unprotected "
-            "(mode none), repeated (a retry), refused, empty.",
+            "(answers are exact), repeated (a retry), refused, empty.",
             (*RECOMMENDER, "outcome"),
         )
         self.items = counter("items_total", "Items recommended.")
@@ -44,48 +97,27 @@ class Series:
         )
         self.regret = counter(
             "estimated_regret_total",
-            "Plug-in estimate of regret from the learner's own means; not the true regret.",
+            "Plug-in estimate of regret from the released model's own means; not the true regret.",
         )
         self.feedback = counter(
             "feedback_total",
-            "Feedback, by outcome: counted, duplicate, conflict, expired, forged.",
+            "Feedback, by outcome: counted, unpaid (accepted, not learned: the budget is spent), "
+            "duplicate, conflict, expired, forged.",
             (*RECOMMENDER, "outcome"),
         )
         self.reward = counter("reward_total", "Sum of the rewards counted.")
-        self.cells = gauge("cells", "Cells with statistics.", "mostrecent", RECOMMENDER)
-        self.depth = gauge("depth", "Deepest level of the partition.", "mostrecent", RECOMMENDER)
-        self.splits = gauge("splits", "Cells that have split.", "mostrecent", RECOMMENDER)
-        self.explored = gauge(
-            "arms_explored", "Items with feedback somewhere.", "mostrecent", RECOMMENDER
-        )
-        self.forwards = counter(
-            "forwards_total",
-            "Questions to vendors, by outcome: answered, trained, or why not (closed, busy, dead, "
-            "slow, refused, malformed, implausible).",
-            ("recommender", "peer", "outcome"),
-        )
-        self.hosted = counter(
-            "forwards_received_total",
-            "Questions by other vendors, by outcome: answered, trained, unpaid (the account for "
-            "running sums is spent, so none was told).",
-            ("recommender", "peer", "outcome"),
-        )
-        self.circuit = gauge(
-            "vendor_circuit_open", "1 while a worker leaves a vendor out.", "livemax", ("peer",)
-        )
-        self.outbox = gauge(
-            "vendor_outbox", "Feedback that waits to be passed on to vendors.", "mostrecent"
-        )
-        self.surveys = (self.cells, self.depth, self.splits, self.explored)
-        self.requests = durations(
-            "request_duration_seconds",
-            "Time to answer a request, by route template and class of status.",
-            ("method", "route", "status"),
-        )
-        self.in_flight = gauge("requests_in_flight", "Requests being answered.", "livesum")
-        self.store = durations(
-            "store_duration_seconds", "Time until the store answered.", ("operation",)
-        )
+
+        # What families count and measure, under the names that they have there.
+        self.family_counters = {
+            what: counter(f"{what.value}_total", help_, ("recommender", *labels))
+            for what, (help_, labels) in _FAMILY_COUNTERS.items()
+        }
+        self.family_gauges = {
+            what: gauge(what.value, help_, _MODES.get(what, "mostrecent"), ("recommender", *labels))
+            for what, (help_, labels) in _FAMILY_GAUGES.items()
+        }
+
+        # Other instances.
         self.messages = counter(
             "peer_messages_total",
             "Messages between instances, by direction (sent, received) and outcome.",
@@ -96,62 +128,20 @@ class Series:
             "Bytes in messages between instances.",
             ("recommender", "peer", "direction"),
         )
-        self.counts = {
-            Count.COMMUNICATIONS: counter(
-                "communications_total",
-                "Exchanges of statistics with the global server, by direction: upload, download.",
-                ("recommender", "direction"),
-            ),
-            Count.MIXING_ROUNDS: counter(
-                "mixing_rounds_total", "Rounds in which a node mixed its model.", ("recommender",)
-            ),
-            Count.VOTES: counter(
-                "votes_total",
-                "Votes, by outcome: counted, refused.",
-                ("recommender", "outcome"),
-            ),
-            Count.CLIENT_RUNS: counter(
-                "client_runs_total",
-                "Clients' runs, by outcome: begun (and paid for), unpaid (the voters' budget is "
-                "spent), ended (too few like-minded voters are left).",
-                ("recommender", "outcome"),
-            ),
-            Count.TRAININGS: counter(
-                "trainings_total",
-                "Models trained in the background, by outcome: done, failed.",
-                ("recommender", "outcome"),
-            ),
-        }
-        self.figures = {
-            Figure.CLUSTERS: gauge(
-                "clusters", "Clusters of users.", "mostrecent", ("recommender",)
-            ),
-            Figure.NEIGHBOURS: gauge(
-                "neighbours",
-                "Neighbouring nodes, by state: fresh, stale, missing.",
-                "mostrecent",
-                ("recommender", "state"),
-            ),
-            Figure.MODEL_NONZEROS: gauge(
-                "model_nonzeros", "Weights that are not zero.", "mostrecent", ("recommender",)
-            ),
-            Figure.VOTERS: gauge("voters", "Voters on the roster.", "mostrecent", ("recommender",)),
-            Figure.ROUNDS: gauge(
-                "rounds",
-                "Rounds of objects, by state: open, closed.",
-                "mostrecent",
-                ("recommender", "state"),
-            ),
-            Figure.PROFILES: gauge(
-                "profiles", "Profiles that were sent.", "mostrecent", ("recommender",)
-            ),
-            Figure.TRAINING_SECONDS: gauge(
-                "training_seconds",
-                "How long the last training took.",
-                "mostrecent",
-                ("recommender",),
-            ),
-        }
+        self.circuit = gauge(
+            "vendor_circuit_open", "1 while a worker leaves a peer out.", "livemax", ("peer",)
+        )
+
+        # Requests and the store.
+        self.requests = durations(
+            "request_duration_seconds",
+            "Time to answer a request, by route template and class of status.",
+            ("method", "route", "status"),
+        )
+        self.in_flight = gauge("requests_in_flight", "Requests being answered.", "livesum")
+        self.store = durations(
+            "store_duration_seconds", "Time until the store answered.", ("operation",)
+        )
         self.store_failures = counter(
             "store_failures_total", "Operations that the store did not answer.", ("operation",)
         )

@@ -1,1 +1,5 @@
-"""What one instance says to another, over HTTP. May import state, algorithms and privacy."""
+"""What one instance says to another, over HTTP. May import families, state and privacy.
+
+gateway   sends messages, each with a deadline, to peers by name
+circuit   leaves a peer that keeps failing out for a while
+"""

@@ -1,7 +1,8 @@
 """A circuit breaker: a peer that keeps failing is left out for a while, then tried once.
 
-Closed, it lets everybody pass. After `failures` in a row it opens: nobody passes for a pause. Then
-one may try; success closes it, failure opens it again for twice as long, up to the longest pause.
+Closed, it lets every message pass. After `FAILURES` in a row it opens: none passes for a pause.
+Then one may try; success closes it, failure opens it again for twice as long, up to the longest
+pause.
 """
 
 from collections.abc import Callable
@@ -11,7 +12,7 @@ FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
 
 
-class Circuit:
+class CircuitBreaker:
     """The state of one peer, for one worker. `clock` counts seconds and never goes back."""
 
     def __init__(
@@ -23,6 +24,7 @@ class Circuit:
         self._pause = 0.0
         self._until = 0.0
         self._trying = False
+        self._before_success = (0, 0.0)
 
     @property
     def is_open(self) -> bool:
@@ -30,41 +32,54 @@ class Circuit:
         return self._pause > 0
 
     def admits(self) -> bool:
-        """Tell whether a question may be asked now."""
+        """Tell whether a message may be sent now."""
         if not self.is_open:
             return True
         return not self._trying and self._clock() >= self._until
 
     def enter(self) -> bool:
-        """Take a pass, if there is one; whoever took it must report how it went."""
+        """Tell the same; whoever is admitted must report how it went."""
         if not self.admits():
             return False
         self._trying = self.is_open
         return True
 
     def succeeded(self) -> None:
-        """Note that the peer answered as it should."""
-        was_open = self.is_open
+        """Note that the peer answered."""
+        self._before_success = (self._failed, self._pause)
         self._failed, self._pause, self._trying = 0, 0.0, False
-        if was_open and self._changed is not None:
-            self._changed(False)
+        self._report(was_open=self._before_success[1] > 0)
 
     def failed(self) -> None:
         """Note that it did not."""
+        was_open = self.is_open
         self._failed += 1
-        if self.is_open:
+        if was_open:
             if not self._trying:
-                return  # asked before the circuit opened, and only now given up
+                return  # sent before the circuit opened, and only now given up
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
         elif self._failed >= FAILURES:
             self._pause = FIRST_PAUSE
-            if self._changed is not None:
-                self._changed(True)
         else:
             return
         self._trying = False
         self._until = self._clock() + self._pause
+        self._report(was_open=was_open)
+
+    def disbelieved(self) -> None:
+        """Note that the last answer cannot be used: it was no success, but one more failure."""
+        was_open = self.is_open
+        (failed, pause), self._before_success = self._before_success, (0, 0.0)
+        self._failed = max(self._failed, failed)
+        if pause > self._pause:
+            self._pause, self._trying = pause, True
+        self._report(was_open=was_open)
+        self.failed()
 
     def abandoned(self) -> None:
-        """Note that whoever took a pass went away without an answer: nobody is to blame."""
+        """Note that whoever was admitted went away without an answer: nobody is to blame."""
         self._trying = False
+
+    def _report(self, *, was_open: bool) -> None:
+        if self._changed is not None and self.is_open != was_open:
+            self._changed(self.is_open)

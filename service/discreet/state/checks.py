@@ -115,8 +115,10 @@ def feedback_record(value: FeedbackRecord) -> FeedbackRecord:
     if not value.increments:
         raise InvalidArgument("increments", "must add something")
     for block, amounts in value.increments.items():
-        if len(block) > MOST_BLOCK:
+        if type(block) is not bytes or len(block) > MOST_BLOCK:
             raise InvalidArgument("increments", f"a block's name has at most {MOST_BLOCK} bytes")
+        if not amounts:
+            raise InvalidArgument("increments", "must add something to every block")
         increments(amounts)
     return value
 

@@ -32,7 +32,7 @@ class MemorySums:
     def __init__(self, *, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._ledgers: dict[bytes, Ledger] = {}
-        self._markers: dict[bytes, Expiring[tuple[bytes, Charge], None]] = {}
+        self._markers: dict[bytes, Expiring[tuple[bytes, Account, Charge], None]] = {}
         self._claims: Expiring[tuple[bytes, bytes], tuple[int, bool]] = Expiring(clock)
         self._open: dict[bytes, dict[bytes, Vector]] = {}
         self._frozen: dict[tuple[bytes, int], dict[bytes, Vector]] = {}
@@ -52,11 +52,12 @@ class MemorySums:
         markers = self._markers.get(debit.principal)
         if markers is None:
             markers = self._markers[debit.principal] = Expiring(self._clock)
-        if (debit.marker, debit.charge) in markers:
+        paid_for = (debit.marker, debit.account, debit.charge)
+        if paid_for in markers:
             return Debited(True, ledger)
         after = self._debit(debit, ledger)
         if after.granted:
-            markers.put((debit.marker, debit.charge), None, debit.marker_ttl)
+            markers.put(paid_for, None, debit.marker_ttl)
         return after
 
     def _debit(self, debit: Debit, ledger: Ledger) -> Debited:
@@ -79,7 +80,7 @@ class MemorySums:
 
     def forget_markers(self, principal: bytes) -> Awaitable[Sequence[bytes]]:
         markers = self._markers.pop(checks.digest("principal", principal), None)
-        return Ready(list(dict.fromkeys(marker for marker, _ in markers)) if markers else [])
+        return Ready(list(dict.fromkeys(marker for marker, _, _ in markers)) if markers else [])
 
     def learn(
         self, records: Sequence[FeedbackRecord]
@@ -138,7 +139,8 @@ class MemorySums:
 
     def frozen(self, *, generation: bytes, number: int) -> Awaitable[Mapping[bytes, Vector]]:
         checks.digest("generation", generation)
-        return Ready(dict(self._frozen.get((generation, checks.number(number)), {})))
+        found = self._frozen.get((generation, checks.number(number)), {})
+        return Ready(dict(sorted(found.items())))
 
     def discard(self, *, generation: bytes, number: int) -> Awaitable[None]:
         self._frozen.pop((checks.digest("generation", generation), checks.number(number)), None)

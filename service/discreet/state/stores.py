@@ -61,7 +61,7 @@ class Debit(NamedTuple):
     """A charge to be made if the account's total stays within the limit.
 
     A `marker` makes it idempotent for `marker_ttl` seconds: the same marker with the same charge
-    again for the same principal is granted without a second debit. With another charge it is
+    again for the same account is granted without a second debit. With another charge it is
     another debit: what was paid under the old price must not cover a dearer release.
     """
 
@@ -210,7 +210,8 @@ class Sums(Protocol):
         ...
 
     def frozen(self, *, generation: bytes, number: int) -> Awaitable[Mapping[bytes, Vector]]:
-        """Return what was set aside for a release, by block, added up over the shards."""
+        """Return what was set aside for a release, by block in ascending order, added up over the
+        shards. Raises `StateOverflow` if a sum over the shards leaves 64 bits."""
         ...
 
     def discard(self, *, generation: bytes, number: int) -> Awaitable[None]:

@@ -3,17 +3,17 @@
 import pytest
 
 from discreet.audit.families.fclub import cluster_checks, cluster_faults
-from discreet.audit.mechanisms.claims import Bench, Check, Fault
+from discreet.audit.claims import AuditRun, Claim, PlantedFault
 
 
 @pytest.mark.parametrize("check", list(cluster_checks()), ids=lambda check: check.name)
-def test_every_claim_holds(check: Check) -> None:
-    finding = check.examine(Bench(quick=True))
+def test_every_claim_holds(check: Claim) -> None:
+    finding = check.examine(AuditRun(quick=True))
     assert finding.holds
     # A claim that is far from what was found could not be broken by this examination.
     assert finding.measured > 0.7 * finding.claimed
 
 
 @pytest.mark.parametrize("fault", list(cluster_faults()), ids=lambda fault: fault.name)
-def test_every_fault_is_caught(fault: Fault) -> None:
-    assert not fault.examine(Bench(quick=True)).holds
+def test_every_fault_is_caught(fault: PlantedFault) -> None:
+    assert not fault.examine(AuditRun(quick=True)).holds

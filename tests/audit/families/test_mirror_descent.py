@@ -4,23 +4,23 @@ import pytest
 
 from discreet.audit.families.mirror_descent import hard_records, mirror_checks, mirror_faults
 from discreet.families.mirror_descent.sparse import norms, on_grid
-from discreet.audit.mechanisms.claims import Bench, Check, Fault
+from discreet.audit.claims import AuditRun, Claim, PlantedFault
 
 
 @pytest.mark.parametrize("check", list(mirror_checks()), ids=lambda check: check.name)
-def test_every_claim_holds(check: Check) -> None:
-    assert check.examine(Bench(quick=True)).holds
+def test_every_claim_holds(check: Claim) -> None:
+    assert check.examine(AuditRun(quick=True)).holds
 
 
 @pytest.mark.parametrize("fault", list(mirror_faults()), ids=lambda fault: fault.name)
-def test_every_fault_is_caught(fault: Fault) -> None:
-    assert not fault.examine(Bench(quick=True)).holds
+def test_every_fault_is_caught(fault: PlantedFault) -> None:
+    assert not fault.examine(AuditRun(quick=True)).holds
 
 
 def test_what_is_measured_is_close_to_what_is_claimed() -> None:
     """Otherwise the noise would be more than the promise needs."""
     for check in mirror_checks():
-        found = check.examine(Bench(quick=True))
+        found = check.examine(AuditRun(quick=True))
         assert found.measured > 0.9 * found.claimed, check.name
 
 

@@ -3,17 +3,17 @@
 import pytest
 
 from discreet.audit.families.p_dap import Taught, learner_checks, learner_faults, listed_law
-from discreet.audit.mechanisms.claims import Bench, Check, Fault
+from discreet.audit.claims import AuditRun, Claim, PlantedFault
 
 
 @pytest.mark.parametrize("check", list(learner_checks()), ids=lambda check: check.name)
-def test_every_claim_holds(check: Check) -> None:
-    assert check.examine(Bench(quick=True)).holds
+def test_every_claim_holds(check: Claim) -> None:
+    assert check.examine(AuditRun(quick=True)).holds
 
 
 @pytest.mark.parametrize("fault", list(learner_faults()), ids=lambda fault: fault.name)
-def test_every_fault_is_caught(fault: Fault) -> None:
-    assert not fault.examine(Bench(quick=True)).holds
+def test_every_fault_is_caught(fault: PlantedFault) -> None:
+    assert not fault.examine(AuditRun(quick=True)).holds
 
 
 def test_the_lesson_leaves_cells_that_disagree_at_different_depths() -> None:

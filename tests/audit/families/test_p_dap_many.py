@@ -8,17 +8,17 @@ from discreet.audit.families.p_dap import Taught
 from discreet.audit.families.p_dap_many import Batch, Place, Tape, many_checks, row_law, shown
 from discreet.audit.families.p_dap_many_planted import many_faults
 from discreet.families.p_dap.outlook import COIN_SIDES
-from discreet.audit.mechanisms.claims import Bench, Check, Fault
+from discreet.audit.claims import AuditRun, Claim, PlantedFault
 
 
 @pytest.mark.parametrize("check", list(many_checks()), ids=lambda check: check.name)
-def test_every_claim_holds(check: Check) -> None:
-    assert check.examine(Bench(quick=True)).holds
+def test_every_claim_holds(check: Claim) -> None:
+    assert check.examine(AuditRun(quick=True)).holds
 
 
 @pytest.mark.parametrize("fault", list(many_faults()), ids=lambda fault: fault.name)
-def test_every_fault_is_caught(fault: Fault) -> None:
-    assert not fault.examine(Bench(quick=True)).holds
+def test_every_fault_is_caught(fault: PlantedFault) -> None:
+    assert not fault.examine(AuditRun(quick=True)).holds
 
 
 def test_the_neighbours_of_the_audit_share_cells_with_some_contexts_and_not_with_others() -> None:

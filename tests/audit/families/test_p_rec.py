@@ -18,20 +18,20 @@ from discreet.audit.families.p_rec import (
     worst_run,
 )
 from discreet.families.p_rec.run_parameters import Terms, Voting
-from discreet.audit.mechanisms.claims import Bench, Check, Fault
-from discreet.audit.mechanisms.enclosures import exceeds_exp
+from discreet.audit.claims import AuditRun, Claim, PlantedFault
+from discreet.audit.enclosures import exceeds_exp
 from discreet.privacy.truncated import TruncatedExponential
 
-BENCH = Bench(quick=True)
+BENCH = AuditRun(quick=True)
 
 
 @pytest.mark.parametrize("check", list(voter_checks()), ids=lambda check: check.name)
-def test_every_claim_holds(check: Check) -> None:
+def test_every_claim_holds(check: Claim) -> None:
     assert check.examine(BENCH).holds
 
 
 @pytest.mark.parametrize("fault", list(voter_faults()), ids=lambda fault: fault.name)
-def test_every_planted_fault_is_caught(fault: Fault) -> None:
+def test_every_planted_fault_is_caught(fault: PlantedFault) -> None:
     assert not fault.examine(BENCH).holds
 
 

@@ -10,7 +10,7 @@ from dp_accounting.rdp import RdpAccountant
 from discreet.errors import UnknownEvent
 from discreet.privacy import events
 from discreet.privacy.accountants import BasicAccountant, Budget, ZCDPAccountant
-from discreet.audit.mechanisms.books import (
+from discreet.audit.mechanisms.ledgers import (
     DECISIONS,
     count_decisions,
     epsilon_of_rho,

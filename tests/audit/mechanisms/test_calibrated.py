@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy import stats
 
-from discreet.audit.mechanisms.calibrated import (
+from discreet.audit.mechanisms.calibrations import (
     examine_gaussian_scale,
     examine_laplace_scale,
     examine_sensitivity,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.audit.mechanisms.enclosures import (
+from discreet.audit.enclosures import (
     exceeds_exp,
     exp_interval,
     float_above,

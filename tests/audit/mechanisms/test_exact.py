@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.audit.mechanisms.enclosures import exp_interval
-from discreet.audit.mechanisms.exact import (
+from discreet.audit.enclosures import exp_interval
+from discreet.audit.examine_exact import (
     both_ways,
     from_weights,
     judge_pure,

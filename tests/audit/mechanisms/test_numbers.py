@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.audit.mechanisms.claims import Bench
+from discreet.audit.claims import AuditRun
 from discreet.audit.mechanisms.numbers import (
     examine_release_by_sampling,
     examine_sampler,
@@ -90,19 +90,19 @@ def test_samplers_are_told_from_others_thirty_per_cent_off(scale: float) -> None
     for sampler, law in ((laplace, laplace_cdf), (gaussian, gaussian_cdf)):
         for factor in (0.7, 1.0, 1.3):
             found = examine_sampler(
-                Bench(quick=True), sampler, law(scale), scale=scale, size=10_000
+                AuditRun(quick=True), sampler, law(scale), scale=scale, size=10_000
             )
             assert found.holds == (factor == 1.0)
             assert factor == 1.0 or found.measured > 100
 
 
 def test_sampled_releases_of_honest_noise_stay_below_their_claim() -> None:
-    bench = Bench(quick=True, noise=SeededNoise(4))
+    run = AuditRun(quick=True, noise=SeededNoise(4))
     first, second = np.array([0.0]), np.array([1.0])
     for mechanism, least in (
         (LaplaceMechanism(scale=1.0, sensitivity=1.0), 0.6),
         (GaussianMechanism(scale=1.0, sensitivity=1.0), 0.9),
     ):
-        found = examine_release_by_sampling(bench, mechanism, first, second, size=10_000)
+        found = examine_release_by_sampling(run, mechanism, first, second, size=10_000)
         assert found.holds
         assert least < found.measured <= found.claimed

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.audit.mechanisms.catalogue import all_checks, all_faults
+from discreet.audit.discovery import all_checks, all_faults
 from discreet.audit.mechanisms.choices import (
     FULL_RANGE,
     HALF_STEPS,
@@ -19,12 +19,12 @@ from discreet.audit.mechanisms.choices import (
     utility_worlds,
     within,
 )
-from discreet.audit.mechanisms.claims import SHARES, Allowance, Bench, Check, Fault
+from discreet.audit.claims import SHARES, Allowance, AuditRun, Claim, PlantedFault
 from discreet.audit.mechanisms.numbers import examine_release_by_sampling
-from discreet.audit.mechanisms.planted_choices import PermuteAndFlip
-from discreet.audit.mechanisms.planted_numbers import ONE, ZERO, FloatLaplace
-from discreet.audit.mechanisms.statistical import fineness
-from discreet.audit.mechanisms.worlds import enumerate_pairs, examine_epsilon, examine_rho
+from discreet.audit.mechanisms.choices_planted import PermuteAndFlip
+from discreet.audit.mechanisms.numbers_planted import ONE, ZERO, FloatLaplace
+from discreet.audit.examine_samples import fineness
+from discreet.audit.examine_worlds import enumerate_pairs, examine_epsilon, examine_rho
 from discreet.privacy.choice import ExponentialMechanism
 from discreet.privacy.events import PermuteAndFlip as HonestEvent
 from discreet.privacy.events import Released
@@ -65,17 +65,17 @@ def test_the_float_laplace_is_a_good_laplace_but_for_its_low_bits() -> None:
 
 
 def test_the_exact_laplace_passes_where_the_float_one_fails() -> None:
-    bench = Bench(quick=True, noise=SeededNoise(8))
+    run = AuditRun(quick=True, noise=SeededNoise(8))
     for mechanism, holds in (
         (LaplaceMechanism(scale=1.0, sensitivity=1.0), True),
         (FloatLaplace(1.0), False),
     ):
-        found = examine_release_by_sampling(bench, mechanism, ZERO, ONE, size=4_000)
+        found = examine_release_by_sampling(run, mechanism, ZERO, ONE, size=4_000)
         assert found.holds == holds
 
 
 def test_every_name_is_used_once() -> None:
-    rows: list[Check | Fault] = [*all_checks(), *all_faults()]
+    rows: list[Claim | PlantedFault] = [*all_checks(), *all_faults()]
     names = [row.name for row in rows]
     assert len(set(names)) == len(names)
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.audit.mechanisms.rationals import solve
+from discreet.audit.rationals import solve
 
 
 def _matrix(rows: list[list[int]]) -> list[list[Fraction]]:

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.audit.mechanisms.scripted import Hum, Script, distribution
+from discreet.audit.scripted_noise import ConstantNoise, ScriptedNoise, distribution
 from discreet.privacy.draw import draw_index
 from discreet.privacy.noise import NoiseSource
 
@@ -59,22 +59,22 @@ def test_a_list_must_come_in_the_order_of_its_draws() -> None:
 
 
 def test_a_script_stretches_and_cuts() -> None:
-    script = Script(((0b101, 3), (0b101, 3)))
+    script = ScriptedNoise(((0b101, 3), (0b101, 3)))
     assert script.bits(5) == 0b10100
     assert script.bits(2) == 0b10
     assert script.asked == [5, 2]
 
 
 def test_a_hum_notes_every_draw() -> None:
-    hum = Hum(7)
-    assert list(hum.discrete_laplace(scale=2.0, size=2)) == [7, 7]
-    assert list(hum.discrete_gaussian(scale=3.0, size=1)) == [7]
-    assert (hum.laplace, hum.gaussian) == ([2.0, 2.0], [3.0])
+    constant = ConstantNoise(7)
+    assert list(constant.discrete_laplace(scale=2.0, size=2)) == [7, 7]
+    assert list(constant.discrete_gaussian(scale=3.0, size=1)) == [7]
+    assert (constant.laplace, constant.gaussian) == ([2.0, 2.0], [3.0])
 
 
 def test_each_source_answers_only_what_its_kind_of_mechanism_asks() -> None:
     with pytest.raises(AssertionError):
-        Hum().bits(8)
+        ConstantNoise().bits(8)
     with pytest.raises(AssertionError):
-        Script(()).discrete_gaussian(scale=1.0, size=1)
-    assert np.all(Hum().discrete_laplace(scale=1.0, size=4) == 0)
+        ScriptedNoise(()).discrete_gaussian(scale=1.0, size=1)
+    assert np.all(ConstantNoise().discrete_laplace(scale=1.0, size=4) == 0)

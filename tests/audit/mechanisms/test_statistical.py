@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.audit.mechanisms.statistical import (
+from discreet.audit.examine_samples import (
     clopper_pearson,
     entropy_evidence,
     fineness,

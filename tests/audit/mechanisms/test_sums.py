@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.audit.mechanisms.claims import Bench
+from discreet.audit.claims import AuditRun
 from discreet.audit.mechanisms.sums import (
-    Pulse,
+    ImpulseNoise,
     examine_stream,
     examine_stream_by_sampling,
     examine_variance,
@@ -84,7 +84,7 @@ def test_a_value_further_away_than_promised_is_noticed() -> None:
 
 
 def test_a_pulse_is_one_step_at_one_draw() -> None:
-    pulse = Pulse(3)
+    pulse = ImpulseNoise(3)
     drawn = [pulse.discrete_gaussian(scale=1.0, size=2) for _ in range(3)]
     assert np.concatenate(drawn).tolist() == [0, 0, 0, 1, 0, 0]
 
@@ -97,9 +97,9 @@ def test_a_stated_variance_thirty_per_cent_off_is_noticed() -> None:
             return BinaryTree.variance(self, step) * factor
 
     for factor in (0.7, 1.0, 1.3):
-        bench = Bench(quick=True, noise=SeededNoise(5))
+        run = AuditRun(quick=True, noise=SeededNoise(5))
         found = examine_variance(
-            bench,
+            run,
             lambda d: Modest(horizon=7, multiplier=1.0, dimension=d),
             steps=5,
             size=60_000,
@@ -108,9 +108,9 @@ def test_a_stated_variance_thirty_per_cent_off_is_noticed() -> None:
 
 
 def test_sampled_streams_stay_below_their_claim() -> None:
-    bench = Bench(quick=True, noise=SeededNoise(6))
+    run = AuditRun(quick=True, noise=SeededNoise(6))
     found = examine_stream_by_sampling(
-        bench,
+        run,
         lambda d: SquareRoot(horizon=3, multiplier=1.0, dimension=d),
         steps=3,
         size=20_000,

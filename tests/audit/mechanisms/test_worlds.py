@@ -3,8 +3,8 @@
 import math
 from fractions import Fraction
 
-from discreet.audit.mechanisms.claims import Bench
-from discreet.audit.mechanisms.worlds import (
+from discreet.audit.claims import AuditRun
+from discreet.audit.examine_worlds import (
     World,
     enumerate_pairs,
     exact_checks,
@@ -72,31 +72,31 @@ def test_both_columns_are_claimed_and_the_worlds_are_enumerated_once() -> None:
 
     checks = list(exact_checks("pair", worlds))
     assert [check.name for check in checks] == ["pair: epsilon", "pair: rho"]
-    assert all(check.examine(Bench(quick=True)).holds for check in checks)
+    assert all(check.examine(AuditRun(quick=True)).holds for check in checks)
     assert calls == [1]
 
 
 def test_sampled_frequencies_are_those_of_the_script() -> None:
-    bench = Bench(quick=True, noise=SeededNoise(1))
+    run = AuditRun(quick=True, noise=SeededNoise(1))
     honest = ShortlistResponse(epsilon=1.0)
     assert examine_frequencies(
-        bench, lambda noise: honest.choose(best=2, size=4, noise=noise), size=5_000
+        run, lambda noise: honest.choose(best=2, size=4, noise=noise), size=5_000
     ).holds
 
 
 def test_an_outcome_that_the_script_never_showed_is_evidence_enough() -> None:
-    bench = Bench(quick=True, noise=SeededNoise(1))
+    run = AuditRun(quick=True, noise=SeededNoise(1))
 
     def world(noise: NoiseSource) -> Released[int]:
         return Released(draw_index([1, 1], noise) + 2 * isinstance(noise, SeededNoise), None)
 
-    found = examine_frequencies(bench, world, size=10)
+    found = examine_frequencies(run, world, size=10)
     assert found.measured == math.inf
     assert not found.holds
 
 
 def test_sampling_bounds_the_loss_from_below() -> None:
-    bench = Bench(quick=True, noise=SeededNoise(2))
-    found = examine_choice_by_sampling(bench, *_pair(RandomisedResponse(1.1)).values(), size=10_000)
+    run = AuditRun(quick=True, noise=SeededNoise(2))
+    found = examine_choice_by_sampling(run, *_pair(RandomisedResponse(1.1)).values(), size=10_000)
     assert found.holds
     assert 0.8 < found.measured < math.log(3)

@@ -16,12 +16,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
-
-from discreet.families.collaborative.known import Known
-from discreet.families.collaborative.snapshot import Snapshot
+from discreet.families.collaborative.model import CollaborativeModel, ProfileQuestion
+from discreet.families.collaborative.similarities import ItemSimilarities, pack
 from discreet.families.collaborative.training import fit
 from discreet.research.movielens import read_ratings
+from scipy.sparse import csr_matrix
 
 FIRST = 10
 HIDDEN = 0.2
@@ -67,7 +66,7 @@ def gain(hits: npt.NDArray[np.bool_], wanted: int) -> float:
     return float((hits * worth[: len(hits)]).sum() / worth[: min(FIRST, wanted)].sum())
 
 
-def ours(data: Split, *, neighbours: int = 100) -> Snapshot:
+def ours(data: Split, *, neighbours: int = 100) -> ItemSimilarities:
     """Train as the service does."""
     return fit(
         starts=data.seen.indptr.astype(np.int64),
@@ -77,18 +76,16 @@ def ours(data: Split, *, neighbours: int = 100) -> Snapshot:
     )
 
 
-def served(data: Split, snapshot: Snapshot, *, every: int = 1) -> float:
+def served(data: Split, similarities: ItemSimilarities, *, every: int = 1) -> float:
     """Return the mean NDCG of the answers that the service would give to every so many-th user."""
-    known = Known()
-    known.adopt(snapshot, version=1)
+    model = CollaborativeModel(similarities, np.zeros(data.films), np.zeros(data.films))
+    question = ProfileQuestion(b"", FIRST, np.arange(data.films))
     gains = []
     for user in range(0, data.rows, every):
         wanted = _row(data.hidden, user)
         if len(wanted):
             profile = np.sort(_row(data.seen, user)).astype(np.intp)
-            ranked = known.rank(
-                profile=profile, offer=np.arange(data.films), limit=FIRST, size=data.films
-            )
+            (ranked,) = model.rank([question], [profile])
             gains.append(gain(np.isin(ranked, wanted), len(wanted)))
     return float(np.mean(gains))
 
@@ -158,12 +155,12 @@ def main() -> None:
     warnings.simplefilter("ignore")
     data = split(Path(sys.argv[1]))
     began = time.perf_counter()
-    snapshot = ours(data)
+    similarities = ours(data)
     seconds = time.perf_counter() - began
-    print(f"{'ours, 100 neighbours':55} {served(data, snapshot):.4f}  {seconds:6.2f} s")
+    print(f"{'ours, 100 neighbours':55} {served(data, similarities):.4f}  {seconds:6.2f} s")
     for name, found, seconds in rivals(data):
         print(f"{name:55} {found:.4f}  {seconds:6.2f} s", flush=True)
-    print(f"snapshot: {len(snapshot.encode()):,} bytes")
+    print(f"similarities: {len(pack(similarities.arrays())):,} bytes")
 
 
 if __name__ == "__main__":

@@ -1,24 +1,25 @@
-"""A runtime with the library in it, and what stands in for the training process."""
+"""The library, and what stands in for the training process."""
+
+from typing import Any
 
 import pytest
+from discreet.families.collaborative.processes import TrainingProcess
+from discreet.families.collaborative.similarities import ItemSimilarities
+from discreet.families.collaborative.training import fit
 
-from discreet.families.collaborative import trainer
-from discreet.families.collaborative.training import trained
-from discreet.decisions.runtime import Runtime
-from tests.families.collaborative.library import document
+from tests.families.collaborative.library import Library
 
 
 @pytest.fixture
-async def library(runtime: Runtime) -> Runtime:
-    await runtime.registry.put("books", document())
-    return runtime
+def library() -> Library:
+    return Library()
 
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Train in this process: a new one takes a second to begin, and does the same."""
+    """Train in this process: another one takes a second to begin, and does the same."""
 
-    async def run(content: bytes, neighbours: int) -> bytes | None:
-        return trained(content, neighbours)
+    def train(self: TrainingProcess, **given: Any) -> ItemSimilarities:
+        return fit(**given)
 
-    monkeypatch.setattr(trainer, "_run", run)
+    monkeypatch.setattr(TrainingProcess, "train", train)

@@ -1,20 +1,37 @@
 """A small library: two tastes, and readers of each."""
 
+import os
+from collections.abc import Sequence
 from typing import Any
 
 from discreet.families.collaborative.document import CollaborativeDocument
-from discreet.families.collaborative.family import CollaborativeFamily
-from discreet.families.collaborative.profiles import keep_profile
+from discreet.families.collaborative.model import CollaborativeModel
+from discreet.families.collaborative.profiles import Profiles
 from discreet.families.collaborative.recommender import CollaborativeRecommender
-from discreet.decisions.recommend import Ask, Recommendation, recommend
-from discreet.decisions.runtime import Runtime
+from discreet.families.contract import Resources
+from discreet.families.observer import NullObserver, Observer
+from discreet.families.peering import NoPeers
+from discreet.families.questions import (
+    Answered,
+    Ask,
+    Decision,
+    Feedback,
+    PendingDecision,
+    PendingFeedback,
+    Receipt,
+)
+from discreet.families.stored import StoredDocument
+from discreet.privacy.noise import NoiseSource, SystemNoise
+from discreet.state.memory import MemoryStore
+from discreet.state.principals import Principals
+from discreet.state.stores import Store
 
 CRIME = ("knife", "alibi", "motive", "clue")
 SPACE = ("comet", "rocket", "orbit", "crater")
 
 
 def document(**changes: Any) -> CollaborativeDocument:
-    """Eight books in two categories, one of them in both."""
+    """Eight books in two categories, one of them in both; feedback without noise."""
     fields: dict[str, Any] = {
         "algorithm": "collaborative",
         "items": [
@@ -22,47 +39,115 @@ def document(**changes: Any) -> CollaborativeDocument:
             {"id": "clue", "categories": ["crime", "space"]},
             *({"id": id_, "categories": ["space"]} for id_ in SPACE),
         ],
+        "privacy": {"feedback": "exact"},
         **changes,
     }
     return CollaborativeDocument.model_validate(fields)
 
 
-async def found(runtime: Runtime) -> CollaborativeRecommender:
-    """Return the recommender called books."""
-    one = await runtime.registry.find("books")
-    assert isinstance(one, CollaborativeRecommender)
-    return one
+class Clock:
+    """Time that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
-async def send(runtime: Runtime, client: str, *items: str, replace: bool = True) -> int:
-    """Send a profile."""
-    books = await found(runtime)
-    slots = books.slots_of(items)
-    return await keep_profile(runtime, books, client=client, slots=slots, replace=replace)
+class Library:
+    """One worker's recommender over a store, and the steps of a releaser."""
 
+    def __init__(
+        self,
+        *,
+        store: Store | None = None,
+        stored: StoredDocument | None = None,
+        noise: NoiseSource | None = None,
+        observer: Observer | None = None,
+        **changes: Any,
+    ) -> None:
+        first = document(**changes)
+        before = stored or StoredDocument(first, os.urandom(8), 1_000.0, {}, 0)
+        self.store = store or MemoryStore()
+        self.clock = Clock()
+        self.noise = noise or SystemNoise()
+        self.resources = Resources(
+            store=self.store,
+            noise=self.noise,
+            observer=observer or NullObserver(),
+            principals=Principals(b"p" * 32),
+            peers=NoPeers(),
+            clock=self.clock,
+        )
+        self.books = CollaborativeRecommender(
+            name="books", stored=before.with_document(first), resources=self.resources
+        )
 
-async def read_by_others(runtime: Runtime) -> None:
-    """Have some read crime, and fewer read of space."""
-    for reader in range(4):
-        await send(runtime, f"crime {reader}", *CRIME[: 3 + reader % 2])
-    for reader in range(3):
-        await send(runtime, f"space {reader}", *SPACE)
+    def change(self, **changes: Any) -> None:
+        """Change the document: another object takes over, with the model that was released."""
+        before = self.books
+        stored = before.stored.with_document(document(**changes))
+        self.books = CollaborativeRecommender(name="books", stored=stored, resources=self.resources)
+        if before.current.number:
+            model = self.books.decode(before.encode(before.current.model))
+            self.books.adopt(number=before.current.number, released_at=0.0, model=model)
 
+    async def send(self, client: str, *items: str, replace: bool = True) -> int:
+        """Send a profile."""
+        profiles = self.books.part(Profiles)
+        return await profiles.keep(client=client, items=items, replace=replace)
 
-def family(runtime: Runtime) -> CollaborativeFamily:
-    """Return the worker's family."""
-    one = runtime.families["collaborative"]
-    assert isinstance(one, CollaborativeFamily)
-    return one
+    async def read_by_others(self) -> None:
+        """Have some read crime, and fewer read of space."""
+        for reader in range(4):
+            await self.send(f"crime {reader}", *CRIME[: 3 + reader % 2])
+        for reader in range(3):
+            await self.send(f"space {reader}", *SPACE)
 
+    async def release(self) -> CollaborativeModel:
+        """Make the next model, as it comes back from the store."""
+        number = self.books.current.number + 1
+        gathered = await self.books.gather(number)
+        model = self.books.release(self.books.current.model, gathered, self.noise)
+        kept = self.books.decode(self.books.encode(model))
+        self.books.adopt(number=number, released_at=self.clock(), model=kept)
+        await self.books.clean_up(number)
+        return kept
 
-async def train(runtime: Runtime) -> bool:
-    """Train now, if that is due."""
-    return await family(runtime).train(runtime, await found(runtime))
+    async def answer(self, client: str, **more: Any) -> Answered:
+        """Ask for as many books as there are, unless told otherwise."""
+        ask = Ask(**{"recommender": "books", "client": client, "limit": 8, **more})
+        (answer,) = await self.books.answer([self.books.question(ask)], [None])
+        assert isinstance(answer, Answered)
+        return answer
 
+    async def ask(self, client: str, **more: Any) -> Decision:
+        """Return what was decided."""
+        return (await self.answer(client, **more)).decision
 
-async def ask(runtime: Runtime, client: str, **more: Any) -> Recommendation:
-    """Ask for as many books as there are, unless told otherwise."""
-    return await recommend(
-        runtime, Ask(**{"recommender": "books", "client": client, "limit": 8, **more})
-    )
+    def pending(self, client: str, decision: Decision) -> PendingDecision:
+        """Return what the recommendation's id carries."""
+        return PendingDecision(
+            self.books.generation,
+            os.urandom(8),
+            2**31,
+            self.books.principal(client),
+            decision.personalised,
+            decision.choices,
+        )
+
+    async def reward(self, client: str, item: str, reward: float = 1.0) -> Receipt:
+        """Ask, and give feedback on one of the items."""
+        pending = self.pending(client, await self.ask(client))
+        (receipt,) = await self.tell([(pending, item, reward)])
+        assert isinstance(receipt, Receipt)
+        return receipt
+
+    async def tell(
+        self, told: Sequence[tuple[PendingDecision, str | None, float]]
+    ) -> Sequence[Receipt | Exception]:
+        """Give feedback on decisions."""
+        return await self.books.record_feedback(
+            [PendingFeedback(one, Feedback(reward, item=item), 60) for one, item, reward in told]
+        )

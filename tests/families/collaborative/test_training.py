@@ -1,18 +1,11 @@
-"""What training finds, against a slow computation of the same; and as a process of its own."""
-
-import io
-import subprocess
-import sys
+"""What training finds, against a slow computation of the same."""
 
 import numpy as np
 import pytest
+from discreet.families.collaborative.similarities import SIMILARITY_FIELDS, Ints, unpack
+from discreet.families.collaborative.training import fit, pack_profiles, trained
 
-from discreet.families.collaborative.snapshot import Ints, Snapshot, untaught
-from discreet.families.collaborative.training import fit, pack_profiles
-
-
-def ints(*values: int) -> Ints:
-    return np.array(values, dtype=np.int64)
+from tests.families.collaborative.test_similarities import ints
 
 
 def packed(profiles: list[list[int]]) -> tuple[Ints, Ints]:
@@ -94,69 +87,12 @@ def test_removed_items_are_left_out() -> None:
     assert found.counts.tolist() == [3, 0, 3]
 
 
-def test_the_process_gives_what_the_function_gives() -> None:
+def test_what_is_packed_for_the_process_trains_the_same() -> None:
     starts, slots = packed(random_profiles(7, 20, 30))
     live = np.arange(20)
-    given = subprocess.run(
-        [sys.executable, "-P", "-m", "discreet.families.collaborative.training", "4"],
-        input=pack_profiles(starts=starts, slots=slots, live=live),
-        capture_output=True,
-        check=True,
-        timeout=60,
+    found = unpack(
+        trained(pack_profiles(starts=starts, slots=slots, live=live), 4), SIMILARITY_FIELDS
     )
-    found = Snapshot.decode(given.stdout)
-    wanted = fit(starts=starts, slots=slots, live=live, neighbours=4)
-    np.testing.assert_allclose(
-        found.scores(np.arange(20), size=20), wanted.scores(np.arange(20), size=20), rtol=1e-5
-    )
-    assert given.stderr == b""
-
-
-def test_snapshots_come_back_as_they_went() -> None:
-    starts, slots = packed(random_profiles(3, 15, 20))
-    before = fit(starts=starts, slots=slots, live=np.arange(15), neighbours=5)
-    after = Snapshot.decode(before.encode())
-    np.testing.assert_array_equal(after.starts, before.starts)
-    np.testing.assert_array_equal(after.slots, before.slots)
-    np.testing.assert_allclose(after.weights, before.weights, rtol=1e-6)
-    np.testing.assert_array_equal(after.counts, before.counts)
-    assert after.profiles == before.profiles
-    assert Snapshot.decode(untaught().encode()).size == 0
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"starts": ints(0, 1)},
-        {"starts": ints(0, 2, 1, 2)},
-        {"starts": ints(1, 1, 1, 2)},
-        {"slots": ints(0, 3)},
-        {"slots": ints(0)},
-        {"weights": np.array([1.0, np.nan])},
-    ],
-)
-def test_a_snapshot_that_contradicts_itself_is_refused(change: dict[str, np.ndarray]) -> None:
-    good = {
-        "starts": ints(0, 1, 1, 2),
-        "slots": ints(1, 0),
-        "weights": np.array([0.5, 0.5]),
-        "counts": ints(1, 1, 0),
-    }
-    Snapshot.decode(Snapshot(**good, profiles=2).encode())
-    with pytest.raises(ValueError, match="contradicts itself"):
-        Snapshot.decode(Snapshot(**{**good, **change}, profiles=2).encode())
-
-
-@pytest.mark.parametrize("content", [b"", b"no archive", untaught().encode()[:-30]])
-def test_what_is_no_snapshot_is_refused(content: bytes) -> None:
-    with pytest.raises(ValueError, match="cannot be read"):
-        Snapshot.decode(content)
-
-
-def test_nothing_in_a_snapshot_is_executed() -> None:
-    # An array of objects can only be read by unpickling, which runs whatever it says.
-    buffer = io.BytesIO()
-    np.savez(buffer, starts=np.array([print], dtype=object))
-    assert np.load(io.BytesIO(buffer.getvalue()), allow_pickle=True)["starts"][0] is print
-    with pytest.raises(ValueError, match="cannot be read"):
-        Snapshot.decode(buffer.getvalue())
+    wanted = fit(starts=starts, slots=slots, live=live, neighbours=4).arrays()
+    for name in SIMILARITY_FIELDS:
+        np.testing.assert_array_equal(found[name], wanted[name])

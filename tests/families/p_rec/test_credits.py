@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-
-from discreet.families.p_rec.credits import Ballots, Credits
 from discreet.errors import InvalidArgument
+from discreet.families.p_rec.credits import Ballots, Credits
 
 
 class Naive:
@@ -17,7 +16,7 @@ class Naive:
         of_diversity, of_radius = self.credit[voter]
         return of_radius > 0 and of_diversity + of_radius > 0
 
-    def hear(self, ballots: list[int], chosen: int, liked: bool) -> None:
+    def update(self, ballots: list[int], chosen: int, liked: bool) -> None:
         for voter, ballot in enumerate(ballots):
             # Whoever has stopped counting never counts again: both credits only fall.
             if ballot == 0 or (liked and ballot != chosen + 1):
@@ -25,7 +24,7 @@ class Naive:
             elif not liked and ballot == chosen + 1:
                 self.credit[voter][1] -= 1
 
-    def standing(self, ballots: list[int], objects: int) -> tuple[list[int], int]:
+    def tally(self, ballots: list[int], objects: int) -> tuple[list[int], int]:
         votes, credit = [0] * objects, 0
         for voter, ballot in enumerate(ballots):
             if ballot and self.counts(voter):
@@ -47,45 +46,56 @@ class TestAgainstTheNaiveReading:
         naive = Naive(voters=voters, diversity=diversity, radius=radius)
         for at in range(12 + 3 * (diversity + radius)):
             ballots = rng.integers(0 if at % 3 else 1, objects + 1, voters).tolist()
-            standing = credits.standing(ballots=packed(ballots), objects=objects)
-            assert (standing.votes.tolist(), standing.credit) == naive.standing(ballots, objects)
+            tally = credits.tally(ballots=packed(ballots), objects=objects)
+            assert (tally.votes.tolist(), tally.credit) == naive.tally(ballots, objects)
             chosen, liked = int(rng.integers(objects)), bool(rng.integers(2))
-            credits.hear(ballots=packed(ballots), chosen=chosen, liked=liked)
-            naive.hear(ballots, chosen, liked)
+            credits.update(ballots=packed(ballots), chosen=chosen, liked=liked)
+            naive.update(ballots, chosen, liked)
             assert credits.counting.sum() == sum(map(naive.counts, range(voters)))
         assert credits.answered == 12 + 3 * (diversity + radius)
 
     def test_who_joins_late_was_silent_until_then(self) -> None:
         early, late = Credits(diversity=1, radius=1), Credits(diversity=1, radius=1)
         for round_ in ([1, 2, 1], [2, 2, 1]):
-            early.hear(ballots=packed([*round_, 0, 0]), chosen=0, liked=True)
-            late.hear(ballots=packed(round_), chosen=0, liked=True)
+            early.update(ballots=packed([*round_, 0, 0]), chosen=0, liked=True)
+            late.update(ballots=packed(round_), chosen=0, liked=True)
         now = packed([1, 1, 1, 2, 2])
-        one, other = (credits.standing(ballots=now, objects=2) for credits in (early, late))
+        one, other = (credits.tally(ballots=now, objects=2) for credits in (early, late))
         assert one.votes.tolist() == other.votes.tolist()
         assert one.credit == other.credit
 
     def test_a_short_page_is_silence_of_the_rest(self) -> None:
         short, long = Credits(diversity=1, radius=0), Credits(diversity=1, radius=0)
         for ballots in ([1, 1, 1, 1], [1, 2, 0, 0], [1, 1, 0, 0]):
-            long.hear(ballots=packed(ballots), chosen=0, liked=False)
+            long.update(ballots=packed(ballots), chosen=0, liked=False)
         for ballots in ([1, 1, 1, 1], [1, 2], [1, 1]):
-            short.hear(ballots=packed(ballots), chosen=0, liked=False)
+            short.update(ballots=packed(ballots), chosen=0, liked=False)
         now = packed([2, 2, 2, 2])
-        one, other = (credits.standing(ballots=now, objects=2) for credits in (short, long))
+        one, other = (credits.tally(ballots=now, objects=2) for credits in (short, long))
         assert (one.votes.tolist(), one.credit) == (other.votes.tolist(), other.credit)
+
+
+def test_a_copy_is_updated_by_itself() -> None:
+    credits = Credits(diversity=1, radius=1)
+    credits.update(ballots=packed([1, 2, 2]), chosen=0, liked=True)
+    twin = credits.copy()
+    twin.update(ballots=packed([1, 1, 2]), chosen=0, liked=False)
+    now = packed([1, 1, 1])
+    assert credits.tally(ballots=now, objects=2).credit == 5 + 4 + 4
+    assert twin.tally(ballots=now, objects=2).credit == 4 + 3 + 4
+    assert (credits.answered, twin.answered) == (1, 2)
 
 
 def test_a_voter_takes_two_bytes_or_four() -> None:
     small, large = Credits(diversity=60, radius=60), Credits(diversity=100, radius=100)
     for credits in (small, large):
-        credits.standing(ballots=np.ones(1000, dtype=np.uint8), objects=2)
+        credits.tally(ballots=np.ones(1000, dtype=np.uint8), objects=2)
     assert (small.held_bytes, large.held_bytes) == (2_000, 4_000)
 
 
 def test_ballots_for_objects_that_are_not_there_are_refused() -> None:
     with pytest.raises(InvalidArgument) as refusal:
-        Credits(diversity=0, radius=0).standing(ballots=packed([1, 3]), objects=2)
+        Credits(diversity=0, radius=0).tally(ballots=packed([1, 3]), objects=2)
     assert refusal.value.argument == "ballots"
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.research.published import edges
-from discreet.research.published.edges import Graph, components, numbered, squared_distances
+from discreet.research.published.similarity_graph import Graph, components, numbered, squared_distances
 from discreet.errors import InvalidArgument
 
 POINTS = np.array([[0.0, 0.0], [0.1, 0.0], [5.0, 0.0], [5.1, 0.0], [9.0, 9.0]])

@@ -9,7 +9,7 @@ from discreet.research.published.fclub import Published, Tree, certainty, radius
 from discreet.errors import InvalidArgument
 from discreet.audit.mechanisms.scripted import Hum
 from discreet.privacy.calibration import published_privatizer_scale
-from discreet.research.fclub_worlds import synthetic
+from discreet.research.worlds.fclub import synthetic
 from discreet.research.noise import SeededNoise
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.research.rivals.fclub import CLUB, SCLUB, LinUCB
-from discreet.research.fclub_worlds import synthetic
+from discreet.research.worlds.fclub import synthetic
 
 SERVERS = [0] * 6 + [1] * 6
 ROUNDS = 4_000

@@ -16,9 +16,9 @@ import numpy as np
 
 from discreet.families.collaborative.on_device.catalogue import Catalogue, Concerns, Level, scope_of
 from discreet.families.collaborative.on_device.perturbation import Release, perturb
-from discreet.audit.mechanisms.claims import Check, Fault, Finding, Method
-from discreet.audit.mechanisms.enclosures import float_above
-from discreet.audit.mechanisms.prices import epsilon_charged
+from discreet.audit.claims import Claim, PlantedFault, Finding, Method
+from discreet.audit.enclosures import float_above
+from discreet.audit.prices import epsilon_charged
 from discreet.privacy.events import PureRelease
 from discreet.privacy.noise import Integers, NoiseSource
 
@@ -126,11 +126,11 @@ def examine_items(mechanism: Perturb, concerns: Mapping[str, Level]) -> Finding:
     return Finding(float(claimed), float_above(worst), holds=worst <= claimed)
 
 
-def profile_checks() -> Iterator[Check]:
+def profile_checks() -> Iterator[Claim]:
     """Yield the claims of profile perturbation."""
     name = "profile perturbation"
-    yield Check(f"{name}, overall: epsilon", Method.EXACT, lambda _: examine_items(perturb, {}))
-    yield Check(
+    yield Claim(f"{name}, overall: epsilon", Method.EXACT, lambda _: examine_items(perturb, {}))
+    yield Claim(
         f"{name}, by category: epsilon", Method.EXACT, lambda _: examine_items(perturb, _LEVELS)
     )
 
@@ -196,16 +196,16 @@ def _plain_sensitivity_of_one(
     return replace(release, epsilon=epsilon, event=PureRelease(epsilon, "too little"))
 
 
-def profile_faults() -> Iterator[Fault]:
+def profile_faults() -> Iterator[PlantedFault]:
     """Yield mistakes that a profile's release can make with noise that is right."""
-    yield Fault(
+    yield PlantedFault(
         'exact counts of "all" categories that have protected items',
         lambda _: examine_items(_exact_where_all, _LEVELS),
     )
-    yield Fault(
+    yield PlantedFault(
         "items drawn from the history first", lambda _: examine_items(_true_items_first, {})
     )
-    yield Fault(
+    yield PlantedFault(
         "an item taken to be in one category",
         lambda _: examine_items(_plain_sensitivity_of_one, {}),
     )

@@ -20,11 +20,11 @@ from scipy.optimize import minimize
 from discreet.families.p_dap.contract import Vector
 from discreet.families.fclub.clusters import FederatedClusters
 from discreet.families.fclub.letters import STEPS, Floats, Letter, Privatizer
-from discreet.audit.mechanisms.calibrated import summed_delta
-from discreet.audit.mechanisms.claims import Bench, Check, Fault, Finding, Method
-from discreet.audit.mechanisms.enclosures import float_above
-from discreet.audit.mechanisms.prices import rho_charged
-from discreet.audit.mechanisms.scripted import Hum
+from discreet.audit.mechanisms.calibrations import summed_delta
+from discreet.audit.claims import AuditRun, Claim, PlantedFault, Finding, Method
+from discreet.audit.enclosures import float_above
+from discreet.audit.prices import rho_charged
+from discreet.audit.scripted_noise import ConstantNoise
 
 _USERS = 3
 _GROUPS = {0: 0, 1: 0, 2: 1}
@@ -66,7 +66,7 @@ def _replacements() -> tuple[tuple[tuple[float, float], float], ...]:
     return tuple(((math.cos(a), math.sin(a)), y) for a, y in product(angles, (0.0, 1.0)))
 
 
-def live(record: Sequence[Seen], groups: Groups, hum: Hum) -> list[Letter]:
+def live(record: Sequence[Seen], groups: Groups, constant: ConstantNoise) -> list[Letter]:
     """Return the letters of a local server's whole life."""
     rule = _rule()
     privatizer = rule.privatizer
@@ -80,7 +80,7 @@ def live(record: Sequence[Seen], groups: Groups, hum: Hum) -> list[Letter]:
         )
         for members in due:
             pending = sum((sums[each] - sent[each] for each in members), np.zeros_like(sums[0]))
-            letters.append(privatizer.write(members=members, pending=pending, noise=hum).value)
+            letters.append(privatizer.write(members=members, pending=pending, noise=constant).value)
             for each in members:
                 sent[each] = sums[each].copy()
     return letters
@@ -99,14 +99,14 @@ def examine_life(groups: Groups, *, every: int) -> Finding:
     """Compare the exact zCDP loss over all letters with what one letter is charged."""
     record = _record()
     claimed = rho_charged(_rule().privatizer.event)
-    hum = Hum()
-    before = live(record, groups, hum)
-    scales = hum.gaussian
+    constant = ConstantNoise()
+    before = live(record, groups, constant)
+    scales = constant.gaussian
     worst = Fraction(0)
     for place in range(0, len(record), every):
         for x, reward in _replacements():
             other = replace(record[place], x=x, reward=reward)
-            changed = Hum()
+            changed = ConstantNoise()
             after = live((*record[:place], other, *record[place + 1 :]), groups, changed)
             loss = _loss(before, after, scales, changed.gaussian)
             worst = max(worst, _APART if loss is None else loss)
@@ -172,36 +172,36 @@ def examine_calibration(privatizer: Privatizer, *, epsilon: float, delta: float)
     return Finding(delta, measured, holds=measured <= delta)
 
 
-def _examine_letter(_: Bench, *, delta: float) -> Finding:
+def _examine_letter(_: AuditRun, *, delta: float) -> Finding:
     letter = Privatizer(dimensions=10, epsilon=1.0, delta=delta)
     return examine_calibration(letter, epsilon=1.0, delta=delta)
 
 
-def cluster_checks() -> Iterator[Check]:
+def cluster_checks() -> Iterator[Claim]:
     """Yield the claims of federated clusters as served."""
     for delta in (1e-6, 0.1):
-        yield Check(
+        yield Claim(
             f"federated clusters, a letter at (1, {delta:g}): delta",
             Method.EXACT,
             partial(_examine_letter, delta=delta),
         )
-    yield Check(
+    yield Claim(
         "federated clusters, an observation: sensitivity",
         Method.EXACT,
-        lambda bench: examine_observation(
+        lambda run: examine_observation(
             _observe,
             claimed=Privatizer(dimensions=2).sensitivity,
-            starts=bench.size(quick=3, full=12),
+            starts=run.size(quick=3, full=12),
         ),
     )
-    yield Check(
+    yield Claim(
         "federated clusters, all letters of a server: rho",
         Method.EXACT,
-        lambda bench: examine_life(_public, every=bench.size(quick=5, full=1)),
+        lambda run: examine_life(_public, every=run.size(quick=5, full=1)),
     )
 
 
-def _examine_published_composition(_: Bench) -> Finding:
+def _examine_published_composition(_: AuditRun) -> Finding:
     """Letters whose observations are sent again at the next of two phases, charged once."""
     once = Privatizer(dimensions=10, epsilon=1.0, delta=1e-6)
     twice = once.sensitivity * math.sqrt(2)
@@ -209,13 +209,13 @@ def _examine_published_composition(_: Bench) -> Finding:
     return Finding(1e-6, measured, holds=measured <= 1e-6)
 
 
-def cluster_faults() -> Iterator[Fault]:
+def cluster_faults() -> Iterator[PlantedFault]:
     """Yield mistakes that a federation can make with a mechanism that is right."""
-    yield Fault(
+    yield PlantedFault(
         "letters grouped by clusters found in raw data", lambda _: examine_life(_by_taste, every=5)
     )
-    yield Fault("observations sent again at every phase", _examine_published_composition)
-    yield Fault(
+    yield PlantedFault("observations sent again at every phase", _examine_published_composition)
+    yield PlantedFault(
         "items of any length",
         lambda _: examine_observation(
             _observe_longer, claimed=Privatizer(dimensions=2).sensitivity, starts=2

@@ -16,8 +16,8 @@ import numpy as np
 
 from discreet.families.mirror_descent.descent import GRANULARITY, MirrorDescent
 from discreet.families.mirror_descent.sparse import STEPS, GridRows, SparseRows, clip, on_grid
-from discreet.audit.mechanisms.claims import Bench, Check, Fault, Finding, Method
-from discreet.audit.mechanisms.prices import rho_charged
+from discreet.audit.claims import AuditRun, Claim, PlantedFault, Finding, Method
+from discreet.audit.prices import rho_charged
 from discreet.audit.mechanisms.sums import Sums, examine_stream
 from discreet.privacy.continual.epochs import Epochs
 from discreet.privacy.continual.square_root import SquareRoot
@@ -83,34 +83,34 @@ def examine_price(learner: MirrorDescent) -> Finding:
     return Finding(allowed, float(charged), holds=charged <= Fraction(allowed))
 
 
-def mirror_checks() -> Iterator[Check]:
+def mirror_checks() -> Iterator[Claim]:
     """Yield the claims."""
     name = "mirror descent"
 
-    def records(bench: Bench, learner: MirrorDescent) -> Finding:
-        size = bench.size(quick=2_000, full=50_000)
+    def records(run: AuditRun, learner: MirrorDescent) -> Finding:
+        size = run.size(quick=2_000, full=50_000)
         return examine_records(partial(on_grid, bound=learner.clip), learner=learner, count=size)
 
-    def broadcasts(_: Bench, learner: MirrorDescent) -> Finding:
+    def broadcasts(_: AuditRun, learner: MirrorDescent) -> Finding:
         return examine_broadcasts(learner.sums(1), learner=learner)
 
-    def price(_: Bench, learner: MirrorDescent) -> Finding:
+    def price(_: AuditRun, learner: MirrorDescent) -> Finding:
         return examine_price(learner)
 
     for bound in (1.0, 0.3):
         learner = replace(_LEARNER, clip=bound)
-        yield Check(
+        yield Claim(
             f"{name}: two records, clipped to {bound:g}",
             Method.EXACT,
             partial(records, learner=learner),
         )
-        yield Check(
+        yield Claim(
             f"{name}: all broadcasts, clipped to {bound:g}",
             Method.EXACT,
             partial(broadcasts, learner=learner),
         )
     for epsilon in (0.1, 1.0, 8.0):
-        yield Check(
+        yield Claim(
             f"{name}: price of a record at epsilon {epsilon:g}",
             Method.EXACT,
             partial(price, learner=replace(_LEARNER, epsilon=epsilon)),
@@ -139,22 +139,22 @@ def _broken(*, step_sensitivity: float = 2.0, share: float = 1.0) -> Sums:
     )
 
 
-def mirror_faults() -> Iterator[Fault]:
+def mirror_faults() -> Iterator[PlantedFault]:
     """Yield mistakes that a node can make with mechanisms that are right."""
     count = 2_000
-    yield Fault(
+    yield PlantedFault(
         "records rounded to the nearest grid point",
         lambda _: examine_records(_rounded_to_nearest, learner=_LEARNER, count=count),
     )
-    yield Fault(
+    yield PlantedFault(
         "records clipped coordinate by coordinate",
         lambda _: examine_records(_clipped_by_coordinate, learner=_LEARNER, count=count),
     )
-    yield Fault(
+    yield PlantedFault(
         "a record that may vanish, not turn round: half the sensitivity",
         lambda _: examine_broadcasts(_broken(step_sensitivity=1.0), learner=_LEARNER),
     )
-    yield Fault(
+    yield PlantedFault(
         "broadcasts with nine tenths of the noise",
         lambda _: examine_broadcasts(_broken(share=0.9), learner=_LEARNER),
     )

@@ -26,10 +26,10 @@ from discreet.families.p_dap.contract import (
     merge,
 )
 from discreet.families.p_dap.mixture import Mixture
-from discreet.audit.mechanisms.claims import Check, Fault, Finding, Method
-from discreet.audit.mechanisms.exact import Distribution, Pair, judge_pure, judge_zcdp
-from discreet.audit.mechanisms.prices import epsilon_charged, rho_charged
-from discreet.audit.mechanisms.scripted import Script, distribution
+from discreet.audit.claims import Claim, PlantedFault, Finding, Method
+from discreet.audit.examine_exact import Distribution, Pair, judge_pure, judge_zcdp
+from discreet.audit.prices import epsilon_charged, rho_charged
+from discreet.audit.scripted_noise import ScriptedNoise, distribution
 from discreet.privacy.events import Composed, PrivacyEvent, RandomisedResponse
 from discreet.privacy.noise import NoiseSource
 
@@ -113,7 +113,7 @@ def scripted_law(taught: Taught, context: float) -> Distribution:
     """
 
     def draw(noise: NoiseSource) -> Hashable:
-        assert isinstance(noise, Script)
+        assert isinstance(noise, ScriptedNoise)
         [choice] = taught.answer(context, noise).choices
         return tuple(noise.asked), choice.slot
 
@@ -166,29 +166,29 @@ def examine_lists(taught: Taught, *, limit: int) -> Finding:
     return judge_pure(pairs=pairs_of(laws), claimed=epsilon_charged(_events(taught)))
 
 
-def learner_checks() -> Iterator[Check]:
+def learner_checks() -> Iterator[Claim]:
     """Yield the claims of the adaptive partition as served."""
     name = "adaptive partition"
     uniform = partial(Taught, mode="uniform")
-    yield Check(
+    yield Claim(
         f"{name}, uniform: epsilon",
         Method.EXACT,
         lambda _: examine_scripted(uniform(), column="epsilon"),
     )
-    yield Check(
+    yield Claim(
         f"{name}, uniform: rho", Method.EXACT, lambda _: examine_scripted(uniform(), column="rho")
     )
-    yield Check(
+    yield Claim(
         f"{name}, geometric: epsilon",
         Method.EXACT,
         lambda _: examine_scripted(Taught(mode="geometric"), column="epsilon"),
     )
-    yield Check(
+    yield Claim(
         f"{name}, list of 2: epsilon",
         Method.EXACT,
         lambda _: examine_lists(Taught(mode="uniform", limit=2), limit=2),
     )
-    yield Check(
+    yield Claim(
         f"{name}, geometric list of 2: epsilon",
         Method.EXACT,
         lambda _: examine_lists(Taught(mode="geometric", limit=2), limit=2),
@@ -217,7 +217,7 @@ def _examine_local_curiosity() -> Finding:
     return judge_pure(pairs=pairs_of(laws), claimed=epsilon_charged(_events(taught)))
 
 
-def learner_faults() -> Iterator[Fault]:
+def learner_faults() -> Iterator[PlantedFault]:
     """Yield mistakes that a learner can make with mechanisms that are right."""
-    yield Fault("geometric answers charged at the first level", lambda _: _examine_shallow_price())
-    yield Fault("exploration that looks at the cell", lambda _: _examine_local_curiosity())
+    yield PlantedFault("geometric answers charged at the first level", lambda _: _examine_shallow_price())
+    yield PlantedFault("exploration that looks at the cell", lambda _: _examine_local_curiosity())

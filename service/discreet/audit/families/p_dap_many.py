@@ -22,10 +22,10 @@ import numpy as np
 from discreet.families.p_dap.adaptive_partition_many import decide_many, plan_many
 from discreet.audit.families.p_dap import CONTEXTS, Taught, pairs_of
 from discreet.families.p_dap.contract import Decision, Deeper
-from discreet.audit.mechanisms.claims import Bench, Check, Finding, Method
-from discreet.audit.mechanisms.exact import Distribution, Pair, judge_pure, judge_zcdp
-from discreet.audit.mechanisms.prices import epsilon_charged, rho_charged
-from discreet.audit.mechanisms.scripted import Script, distribution
+from discreet.audit.claims import AuditRun, Claim, Finding, Method
+from discreet.audit.examine_exact import Distribution, Pair, judge_pure, judge_zcdp
+from discreet.audit.prices import epsilon_charged, rho_charged
+from discreet.audit.scripted_noise import ScriptedNoise, distribution
 from discreet.privacy.choice import RESPONSE_BITS
 from discreet.privacy.draw import BIAS
 from discreet.privacy.events import Composed
@@ -52,7 +52,7 @@ class Place(NamedTuple):
     part: int
 
 
-class Tape(Script):
+class Tape(ScriptedNoise):
     """The same byte over and over, but for one row's coin and uniform."""
 
     def __init__(self, fill: int, place: Place | None = None, bits: tuple[int, int] = (0, 0)):
@@ -230,15 +230,15 @@ def examine_neighbours(
     return judge_pure(pairs=pairs_of(laws), claimed=Fraction(0))
 
 
-def many_checks() -> Iterator[Check]:
+def many_checks() -> Iterator[Claim]:
     """Yield the claims of the adaptive partition when it answers many at once."""
     yield from _checks("uniform")
     yield from _checks("geometric")
 
 
-def _checks(mode: Mode) -> Iterator[Check]:
+def _checks(mode: Mode) -> Iterator[Claim]:
     taught = Taught(mode=mode)
-    claims: dict[str, Callable[[Bench], Finding]] = {
+    claims: dict[str, Callable[[AuditRun], Finding]] = {
         "epsilon": lambda _: examine_charge(taught, _laws(mode), column="epsilon"),
         "rho": lambda _: examine_charge(taught, _laws(mode), column="rho"),
         "off the stated odds": lambda _: examine_odds(taught, _laws(mode)),
@@ -246,4 +246,4 @@ def _checks(mode: Mode) -> Iterator[Check]:
         "loss to a neighbour": lambda _: examine_neighbours(taught),
     }
     for claim, examine in claims.items():
-        yield Check(f"adaptive partition, many, {mode}: {claim}", Method.EXACT, examine)
+        yield Claim(f"adaptive partition, many, {mode}: {claim}", Method.EXACT, examine)

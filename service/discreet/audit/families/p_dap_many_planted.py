@@ -21,13 +21,13 @@ from discreet.families.p_dap.contract import Choice, Decision, Deeper, Request
 from discreet.families.p_dap.mixture import Odds
 from discreet.families.p_dap.outlook import Outlook
 from discreet.families.shortlist import Slots
-from discreet.audit.mechanisms.claims import Fault, Finding
-from discreet.audit.mechanisms.scripted import Script
+from discreet.audit.claims import PlantedFault, Finding
+from discreet.audit.scripted_noise import ScriptedNoise
 from discreet.privacy.choice import RESPONSE_BITS
 from discreet.privacy.noise import NoiseSource
 
 
-class _OneUniform(Script):
+class _OneUniform(ScriptedNoise):
     """A source whose wide requests repeat their first uniform for every row."""
 
     def __init__(self, noise: NoiseSource) -> None:
@@ -139,14 +139,14 @@ def _neighbourly(decide: Any) -> Finding:
     return examine_neighbours(Taught(mode="geometric"), decide, contexts=(0.05, 0.95))
 
 
-def many_faults() -> Iterator[Fault]:
+def many_faults() -> Iterator[PlantedFault]:
     """Yield mistakes that only answering many at once can make."""
     taught = Taught(mode="geometric")
-    yield Fault("one uniform for a whole batch", lambda _: examine_bits(taught, _share_uniform))
-    yield Fault("one draw for all rows of a cell", lambda _: examine_bits(taught, _one_draw_a_cell))
-    yield Fault(
+    yield PlantedFault("one uniform for a whole batch", lambda _: examine_bits(taught, _share_uniform))
+    yield PlantedFault("one draw for all rows of a cell", lambda _: examine_bits(taught, _one_draw_a_cell))
+    yield PlantedFault(
         "a batch's coins that look at the cell", lambda _: _charged(_with_odds(_PryingCoin))
     )
-    yield Fault("the best arm for sure to rows of one cell", lambda _: _charged(_sure_in_company))
-    yield Fault("the first row's epsilon for a whole batch", lambda _: _neighbourly(_first_epsilon))
-    yield Fault("best arms handed to the wrong rows", lambda _: _neighbourly(_with_odds(_MixedUp)))
+    yield PlantedFault("the best arm for sure to rows of one cell", lambda _: _charged(_sure_in_company))
+    yield PlantedFault("the first row's epsilon for a whole batch", lambda _: _neighbourly(_first_epsilon))
+    yield PlantedFault("best arms handed to the wrong rows", lambda _: _neighbourly(_with_odds(_MixedUp)))

@@ -23,8 +23,8 @@ import numpy as np
 
 from discreet.families.p_rec.credits import Ballots, Credits
 from discreet.families.p_rec.run_parameters import Terms, Voting, terms_at
-from discreet.audit.mechanisms.claims import Bench, Check, Fault, Finding, Method
-from discreet.audit.mechanisms.enclosures import exceeds_exp, exp_interval, float_above, log_interval
+from discreet.audit.claims import AuditRun, Claim, PlantedFault, Finding, Method
+from discreet.audit.enclosures import exceeds_exp, exp_interval, float_above, log_interval
 from discreet.privacy.truncated import TruncatedExponential
 
 Masses = tuple[int, ...]
@@ -272,9 +272,9 @@ def draws_claimed(*, voting: Voting, least: int, voters: int) -> float:
     ).votes_epsilon
 
 
-def _run_check(voting: Voting, least: int, voters: int) -> Callable[[Bench], Finding]:
-    def examine(bench: Bench) -> Finding:
-        most = bench.size(quick=max(least + 4, voters // 2), full=voters)
+def _run_check(voting: Voting, least: int, voters: int) -> Callable[[AuditRun], Finding]:
+    def examine(run: AuditRun) -> Finding:
+        most = run.size(quick=max(least + 4, voters // 2), full=voters)
         worst = worst_run(voting=voting, least=least, voters=most)
         return judged_run(worst, draws_claimed(voting=voting, least=least, voters=most))
 
@@ -294,15 +294,15 @@ def _tested() -> Terms:
     return fixed_terms(voting=_TWO, peers=34, voters=40, delta=0.01)
 
 
-def voter_checks() -> Iterator[Check]:
+def voter_checks() -> Iterator[Claim]:
     """Yield the claims of p-REC as served."""
     name = "p-rec, every run"
-    yield Check(f"{name} of 2 objects: epsilon", Method.EXACT, _run_check(_TWO, 12, 48))
-    yield Check(f"{name} of 3 objects: epsilon", Method.EXACT, _run_check(_THREE, 18, 30))
-    yield Check(
+    yield Claim(f"{name} of 2 objects: epsilon", Method.EXACT, _run_check(_TWO, 12, 48))
+    yield Claim(f"{name} of 3 objects: epsilon", Method.EXACT, _run_check(_THREE, 18, 30))
+    yield Claim(
         "p-rec, every sequence of answers and tests: delta",
         Method.EXACT,
-        lambda bench: _judged_delta(_tested(), voters=24, rounds=bench.size(quick=2, full=3)),
+        lambda run: _judged_delta(_tested(), voters=24, rounds=run.size(quick=2, full=3)),
     )
 
 
@@ -321,8 +321,8 @@ def _examine_bare_threshold() -> Finding:
     return _judged_delta(replace(terms, threshold=terms.floor), voters=24, rounds=2)
 
 
-def voter_faults() -> Iterator[Fault]:
+def voter_faults() -> Iterator[PlantedFault]:
     """Yield mistakes that can be made with p-REC's draw, which itself is right."""
-    yield Fault("p-rec: silent voters keep their credit", lambda _: _examine_free_silence())
-    yield Fault("p-rec: unanswered rounds take no credit", lambda _: _examine_unanswered())
-    yield Fault("p-rec: a threshold without its margin", lambda _: _examine_bare_threshold())
+    yield PlantedFault("p-rec: silent voters keep their credit", lambda _: _examine_free_silence())
+    yield PlantedFault("p-rec: unanswered rounds take no credit", lambda _: _examine_unanswered())
+    yield PlantedFault("p-rec: a threshold without its margin", lambda _: _examine_bare_threshold())

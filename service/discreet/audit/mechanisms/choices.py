@@ -15,17 +15,17 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.mechanisms.claims import Check, Finding, Method
-from discreet.audit.mechanisms.enclosures import float_above
-from discreet.audit.mechanisms.scripted import distribution
-from discreet.audit.mechanisms.worlds import (
+from discreet.audit.claims import Claim, Finding, Method
+from discreet.audit.enclosures import float_above
+from discreet.audit.examine_worlds import (
     Neighbours,
     World,
     Worlds,
-    exact_checks,
+    exact_claims,
     examine_choice_by_sampling,
     examine_frequencies,
 )
+from discreet.audit.scripted_noise import distribution
 from discreet.privacy.choice import ExponentialMechanism, ShortlistResponse
 from discreet.privacy.draw import draw_index
 from discreet.privacy.events import Released
@@ -49,7 +49,7 @@ LOPSIDED = (1, 2**20, 1)
 """A base measure under which one arm is a million times likelier than the others."""
 
 
-class UtilityChoice(Protocol):
+class ChoosesByUtility(Protocol):
     """A mechanism that chooses an arm by its utilities, as `ExponentialMechanism` does."""
 
     def choose(
@@ -57,13 +57,13 @@ class UtilityChoice(Protocol):
     ) -> Released[int]: ...
 
 
-class BestChoice(Protocol):
+class ChoosesBest(Protocol):
     """A mechanism that answers the best of a shortlist or another, as `ShortlistResponse` does."""
 
     def choose(self, *, best: int, size: int, noise: NoiseSource) -> Released[int]: ...
 
 
-class RankedChoice(Protocol):
+class ChoosesByRank(Protocol):
     """A mechanism that draws a list by a ranking, as `ShortlistResponse` does."""
 
     def choose_several(
@@ -72,7 +72,7 @@ class RankedChoice(Protocol):
 
 
 def utility_worlds(
-    mechanism: UtilityChoice, vectors: Iterable[Vector], *, base: Sequence[int] | None = None
+    mechanism: ChoosesByUtility, vectors: Iterable[Vector], *, base: Sequence[int] | None = None
 ) -> Worlds:
     """Return a world for every vector of utilities."""
 
@@ -97,7 +97,7 @@ def within(sensitivity: float) -> Neighbours:
     return neighbours
 
 
-def shortlist_worlds(mechanism: BestChoice, *, size: int) -> Worlds:
+def shortlist_worlds(mechanism: ChoosesBest, *, size: int) -> Worlds:
     """Return a world for every position that the best arm can have."""
 
     def world(best: int) -> World:
@@ -106,7 +106,7 @@ def shortlist_worlds(mechanism: BestChoice, *, size: int) -> Worlds:
     return {best: world(best) for best in range(size)}
 
 
-def ranked_worlds(mechanism: RankedChoice, *, size: int, count: int) -> Worlds:
+def ranked_worlds(mechanism: ChoosesByRank, *, size: int, count: int) -> Worlds:
     """Return a world for every ranking of a shortlist from which a list is drawn."""
 
     def world(ranking: tuple[int, ...]) -> World:
@@ -153,25 +153,32 @@ def examine_draw(draw: Callable[[Sequence[int], NoiseSource], int]) -> Finding:
     return Finding(float(claimed), float_above(worst), holds=worst <= claimed)
 
 
-def draw_checks() -> Iterator[Check]:
+def claims() -> Iterator[Claim]:
+    """Yield the claims of the mechanisms that choose."""
+    yield from _draw_claims()
+    yield from _exponential_claims()
+    yield from _shortlist_claims()
+
+
+def _draw_claims() -> Iterator[Claim]:
     """The draw by integer weights."""
-    yield Check(
+    yield Claim(
         "draw by integer weights: relative bias", Method.EXACT, lambda _: examine_draw(draw_index)
     )
 
 
-def exponential_checks() -> Iterator[Check]:
+def _exponential_claims() -> Iterator[Claim]:
     """The exponential mechanism, with and without a base measure, and lists drawn by it."""
     for epsilon in (0.1, 1.0, 4.0, 30.0):
         mechanism = ExponentialMechanism(epsilon=epsilon)
-        yield from exact_checks(
+        yield from exact_claims(
             f"exponential choice of 3 arms, epsilon {epsilon:g}",
             partial(utility_worlds, mechanism, FULL_RANGE),
             within(1.0),
         )
     for epsilon in (0.1, 1.0, 30.0):
         mechanism = ExponentialMechanism(epsilon=epsilon)
-        yield from exact_checks(
+        yield from exact_claims(
             f"exponential choice with a base measure, epsilon {epsilon:g}",
             partial(utility_worlds, mechanism, FULL_RANGE, base=LOPSIDED),
             within(1.0),
@@ -181,53 +188,51 @@ def exponential_checks() -> Iterator[Check]:
         ("half steps of a coarse grid", 4, HALF_STEPS),
     ):
         coarse = ExponentialMechanism(epsilon=1.0, sensitivity=0.25, steps=steps)
-        yield from exact_checks(
+        yield from exact_claims(
             f"exponential choice at sensitivity 1/4, {name}, epsilon 1",
             partial(utility_worlds, coarse, vectors, base=LOPSIDED[: len(vectors[0])]),
             within(0.25),
         )
     one = ExponentialMechanism(epsilon=1.0)
-    yield from exact_checks(
+    yield from exact_claims(
         "list of 2 of 3 by exponential choice, epsilon 1 each",
         partial(utility_list_worlds, one, tuple(product((0.0, 1.0), repeat=3)), count=2),
         within(1.0),
     )
-    yield from _sampled_checks(
+    yield from _sampled_claims(
         "exponential choice of 3 arms, epsilon 1",
         *utility_worlds(one, ((1.0, 0.0, 0.0), (0.0, 1.0, 1.0))).values(),
     )
 
 
-def shortlist_checks() -> Iterator[Check]:
+def _shortlist_claims() -> Iterator[Claim]:
     """Randomised response over a shortlist, and lists drawn by it."""
     for epsilon in (0.01, 0.1, 1.0, 4.0, 50.0):
         mechanism = ShortlistResponse(epsilon=epsilon)
         for size in (2, 5):
-            yield from exact_checks(
+            yield from exact_claims(
                 f"shortlist of {size}, epsilon {epsilon:g}",
                 partial(shortlist_worlds, mechanism, size=size),
             )
     one = ShortlistResponse(epsilon=1.0)
-    yield from exact_checks(
+    yield from exact_claims(
         "list of 2 of 3 from a shortlist, epsilon 1 each",
         partial(ranked_worlds, one, size=3, count=2),
     )
     worlds = shortlist_worlds(one, size=5)
-    yield from _sampled_checks("shortlist of 5, epsilon 1", worlds[0], worlds[1])
+    yield from _sampled_claims("shortlist of 5, epsilon 1", worlds[0], worlds[1])
 
 
-def _sampled_checks(name: str, first: World, second: World) -> Iterator[Check]:
-    yield Check(
+def _sampled_claims(name: str, first: World, second: World) -> Iterator[Claim]:
+    yield Claim(
         f"{name}: sampled frequencies",
         Method.FIT,
-        lambda bench: examine_frequencies(
-            bench, first, size=bench.size(quick=10_000, full=200_000)
-        ),
+        lambda run: examine_frequencies(run, first, size=run.size(quick=10_000, full=200_000)),
     )
-    yield Check(
+    yield Claim(
         f"{name}: sampled neighbours",
         Method.LOWER_BOUND,
-        lambda bench: examine_choice_by_sampling(
-            bench, first, second, size=bench.size(quick=10_000, full=200_000)
+        lambda run: examine_choice_by_sampling(
+            run, first, second, size=run.size(quick=10_000, full=200_000)
         ),
     )

@@ -1,7 +1,7 @@
 """The claims of the mechanisms that add noise to numbers, and of the samplers below them.
 
-Exact: neighbouring inputs, on and off the grid, are released with noise that hums instead of
-hiding. The rounded values and the scales asked for give the loss in rationals: d discrete Laplace
+Exact: neighbouring inputs, on and off the grid, are released with constant noise that
+hides nothing. The rounded values and the scales asked for give the loss in rationals: d discrete Laplace
 draws of scales t_i (in steps) under a shift of c_i steps lose exactly sum |c_i| / t_i at most;
 discrete Gaussians cost rho = sum c_i**2 / (2 t_i**2) (Canonne, Kamath and Steinke, 2020).
 
@@ -19,16 +19,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from discreet.audit.mechanisms.claims import Bench, Check, Finding, Method
-from discreet.audit.mechanisms.enclosures import float_above
-from discreet.audit.mechanisms.prices import epsilon_charged, promise_for_samples, rho_charged
-from discreet.audit.mechanisms.scripted import Hum
-from discreet.audit.mechanisms.statistical import (
+from discreet.audit.claims import AuditRun, Claim, Finding, Method
+from discreet.audit.enclosures import float_above
+from discreet.audit.examine_samples import (
     entropy_evidence,
     judge_fit,
     judge_lower_bound,
     supremum_evidence,
 )
+from discreet.audit.prices import epsilon_charged, promise_for_samples, rho_charged
+from discreet.audit.scripted_noise import ConstantNoise
 from discreet.privacy.events import Released
 from discreet.privacy.noise import Integers, NoiseSource, SystemNoise
 from discreet.privacy.numeric import GaussianMechanism, LaplaceMechanism
@@ -73,8 +73,8 @@ def neighbouring_vectors(
 
 def _in_steps(mechanism: NumberRelease, values: Floats) -> list[Fraction] | None:
     """Return the values in whole steps as the mechanism rounds them; None if one gets no noise."""
-    still = mechanism.release(values, Hum(0)).value.tolist()
-    moved = mechanism.release(values, Hum(1)).value.tolist()
+    still = mechanism.release(values, ConstantNoise(0)).value.tolist()
+    moved = mechanism.release(values, ConstantNoise(1)).value.tolist()
     steps = []
     for a, b in zip(still, moved, strict=True):
         if a == b:
@@ -89,10 +89,10 @@ def examine_shift(
     """Compare the exact loss of the noise that a mechanism asks for with what is debited."""
     worst, prices = Fraction(0), set()
     for first, second in pairs:
-        hum = Hum()
-        event = mechanism.release(first, hum).event
+        constant = ConstantNoise()
+        event = mechanism.release(first, constant).event
         prices.add(rho_charged(event) if gaussian else epsilon_charged(event))
-        scales = hum.gaussian if gaussian else hum.laplace
+        scales = constant.gaussian if gaussian else constant.laplace
         ours, theirs = _in_steps(mechanism, first), _in_steps(mechanism, second)
         if ours is None or theirs is None or len(scales) != len(ours):
             return Finding(float(min(prices)), math.inf, holds=False)
@@ -106,23 +106,23 @@ def examine_shift(
 
 
 def examine_release_by_sampling(
-    bench: Bench, mechanism: NumberRelease, first: Floats, second: Floats, *, size: int
+    run: AuditRun, mechanism: NumberRelease, first: Floats, second: Floats, *, size: int
 ) -> Finding:
     """Bound epsilon from below by sampling releases of two neighbouring vectors.
 
     Many copies of a vector are released in one call, because a call costs much more than a draw;
     copies are independent if entries are, which is what is to be seen.
     """
-    event = mechanism.release(first, bench.noise).event
+    event = mechanism.release(first, run.noise).event
     samples = []
     for values in (first, second):
         copies = [
-            mechanism.release(np.tile(values, _COPIES), bench.noise).value
+            mechanism.release(np.tile(values, _COPIES), run.noise).value
             for _ in range(size // _COPIES)
         ]
         samples.append(np.concatenate(copies).reshape(-1, len(values)))
     claimed, delta = promise_for_samples(event)
-    return judge_lower_bound(*samples, claimed=claimed, delta=delta, error=bench.allowance.share())
+    return judge_lower_bound(*samples, claimed=claimed, delta=delta, error=run.allowance.share())
 
 
 def laplace_cdf(scale: float) -> Callable[[Floats], Floats]:
@@ -159,7 +159,7 @@ def gaussian_cdf(scale: float) -> Callable[[Floats], Floats]:
 
 
 def examine_sampler(
-    bench: Bench,
+    run: AuditRun,
     sampler: Sampler,
     cdf: Callable[[Floats], Floats],
     *,
@@ -182,7 +182,7 @@ def examine_sampler(
         # So wide a distribution is uniform on remainders modulo 8, up to 1e-8 for the Gaussian.
         last = np.bincount(np.mod(drawn, 8), minlength=8).astype(np.int64)
         evidence.append(entropy_evidence(last, _remainders(cdf, scale)))
-    return judge_fit(evidence, error=bench.allowance.share())
+    return judge_fit(evidence, error=run.allowance.share())
 
 
 def _remainders(cdf: Callable[[Floats], Floats], scale: float) -> Floats:
@@ -203,7 +203,13 @@ def _gaussian(scale: float, size: int) -> Integers:
     return SystemNoise().discrete_gaussian(scale=scale, size=size)
 
 
-def sampler_checks() -> Iterator[Check]:
+def claims() -> Iterator[Claim]:
+    """Yield the claims of the samplers, and of the mechanisms above them."""
+    yield from _sampler_claims()
+    yield from _number_claims()
+
+
+def _sampler_claims() -> Iterator[Claim]:
     """The two samplers of production, at scales from half a step to the widest."""
     for name, sampler, law in (
         ("discrete Laplace", _laplace, laplace_cdf),
@@ -212,18 +218,18 @@ def sampler_checks() -> Iterator[Check]:
         for scale in (0.5, 3.0, 100.25, 1.7 * 2**20, 2.0**45):
 
             def examine(
-                bench: Bench,
+                run: AuditRun,
                 sampler: Sampler = sampler,
                 law: Callable[[float], Callable[[Floats], Floats]] = law,
                 scale: float = scale,
             ) -> Finding:
-                size = bench.size(quick=10_000, full=200_000)
-                return examine_sampler(bench, sampler, law(scale), scale=scale, size=size)
+                size = run.size(quick=10_000, full=200_000)
+                return examine_sampler(run, sampler, law(scale), scale=scale, size=size)
 
-            yield Check(f"{name} sampler, scale {scale:g}", Method.FIT, examine)
+            yield Claim(f"{name} sampler, scale {scale:g}", Method.FIT, examine)
 
 
-def number_checks() -> Iterator[Check]:
+def _number_claims() -> Iterator[Claim]:
     """Laplace and Gaussian mechanisms, one number and three, on a fine and on a coarse grid."""
     for gaussian in (False, True):
         power, name = (2, "Gaussian") if gaussian else (1, "Laplace")
@@ -236,7 +242,7 @@ def number_checks() -> Iterator[Check]:
             pairs = list(neighbouring_vectors(size=size, sensitivity=1.0, step=step, power=power))
 
             def examine(
-                _: Bench,
+                _: AuditRun,
                 mechanism: NumberRelease = mechanism,
                 pairs: list[tuple[Floats, Floats]] = pairs,
                 gaussian: bool = gaussian,
@@ -245,7 +251,7 @@ def number_checks() -> Iterator[Check]:
 
             column = "rho" if gaussian else "epsilon"
             numbers = "1 number" if size == 1 else f"{size} numbers"
-            yield Check(
+            yield Claim(
                 f"{name} noise on {numbers}, steps of {step:g}: {column}",
                 Method.EXACT,
                 examine,
@@ -254,13 +260,13 @@ def number_checks() -> Iterator[Check]:
     gaussian_noise = GaussianMechanism(scale=1.0, sensitivity=1.0)
     for name, chosen in (("Laplace", laplace), ("Gaussian", gaussian_noise)):
 
-        def sample(bench: Bench, chosen: NumberRelease = chosen) -> Finding:
+        def sample(run: AuditRun, chosen: NumberRelease = chosen) -> Finding:
             return examine_release_by_sampling(
-                bench,
+                run,
                 chosen,
                 np.array([0.0, 0.0]),
                 np.array([0.0, 1.0]),
-                size=bench.size(quick=10_000, full=200_000),
+                size=run.size(quick=10_000, full=200_000),
             )
 
-        yield Check(f"{name} noise on 2 numbers: sampled neighbours", Method.LOWER_BOUND, sample)
+        yield Claim(f"{name} noise on 2 numbers: sampled neighbours", Method.LOWER_BOUND, sample)

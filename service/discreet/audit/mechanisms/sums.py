@@ -23,12 +23,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from discreet.audit.mechanisms.claims import Bench, Check, Finding, Method
-from discreet.audit.mechanisms.enclosures import float_above
-from discreet.audit.mechanisms.prices import epsilon_charged, promise_for_samples, rho_charged
-from discreet.audit.mechanisms.rationals import Matrix, solve
-from discreet.audit.mechanisms.scripted import Hum
-from discreet.audit.mechanisms.statistical import judge_fit, judge_lower_bound, supremum_evidence
+from discreet.audit.claims import AuditRun, Claim, Finding, Method
+from discreet.audit.enclosures import float_above
+from discreet.audit.examine_samples import judge_fit, judge_lower_bound, supremum_evidence
+from discreet.audit.prices import epsilon_charged, promise_for_samples, rho_charged
+from discreet.audit.rationals import Matrix, solve
+from discreet.audit.scripted_noise import ConstantNoise
 from discreet.privacy.continual import BinaryTree, Doubling, LaplaceTree, SmoothBinary, SquareRoot
 from discreet.privacy.continual.contract import ContinualSum
 from discreet.privacy.noise import Integers, NoiseSource
@@ -39,7 +39,7 @@ Family = Callable[[int], Sums]
 """A continual sum of so many independent coordinates."""
 
 
-class Pulse:
+class ImpulseNoise:
     """Noise that is one step at one draw and 0 at all others."""
 
     production: ClassVar[bool] = False
@@ -83,14 +83,14 @@ def examine_stream(sums: Sums, *, steps: int, values: tuple[float, float]) -> Fi
     `values` are two values that one step may have: a step's sensitivity apart, and so chosen that
     rounding to the grid drives them further apart.
     """
-    hum = Hum()
+    constant = ConstantNoise()
     silent = np.full(steps, values[0])
-    still = _column(sums, silent, hum)
-    gaussian = bool(hum.gaussian)
-    scales = [Fraction(scale) for scale in (hum.gaussian or hum.laplace)]
+    still = _column(sums, silent, constant)
+    gaussian = bool(constant.gaussian)
+    scales = [Fraction(scale) for scale in (constant.gaussian or constant.laplace)]
     claimed = (rho_charged if gaussian else epsilon_charged)(sums.event)
     columns = [
-        [b - a for a, b in zip(still, _column(sums, silent, Pulse(k)), strict=True)]
+        [b - a for a, b in zip(still, _column(sums, silent, ImpulseNoise(k)), strict=True)]
         for k in range(len(scales))
     ]
     mixing = [[column[row] for column in columns] for row in range(steps)]
@@ -98,7 +98,7 @@ def examine_stream(sums: Sums, *, steps: int, values: tuple[float, float]) -> Fi
     for step in range(steps):
         changed = silent.copy()
         changed[step] = values[1]
-        shift = [b - a for a, b in zip(still, _column(sums, changed, Hum()), strict=True)]
+        shift = [b - a for a, b in zip(still, _column(sums, changed, ConstantNoise()), strict=True)]
         loss = (_gaussian_loss if gaussian else _laplace_loss)(mixing, scales, shift)
         if loss is None:
             return Finding(float(claimed), math.inf, holds=False)
@@ -131,27 +131,25 @@ def _laplace_loss(mixing: Matrix, scales: list[Fraction], shift: list[Fraction])
     return sum((abs(c) / t for c, t in zip(solved, scales, strict=True)), Fraction(0))
 
 
-def examine_variance(bench: Bench, family: Family, *, steps: int, size: int) -> Finding:
+def examine_variance(run: AuditRun, family: Family, *, steps: int, size: int) -> Finding:
     """Compare the noise of the last release with a normal law of the variance that is stated.
 
     Coordinates are independent, so one stream of `size` coordinates is a sample of that size.
     """
     sums = family(size)
-    last = releases(sums, np.zeros(steps), bench.noise)[-1]
+    last = releases(sums, np.zeros(steps), run.noise)[-1]
     deviation = math.sqrt(sums.variance(steps))
     evidence = supremum_evidence(last, lambda x: np.asarray(ndtr(x / deviation)))
-    return judge_fit([evidence], error=bench.allowance.share())
+    return judge_fit([evidence], error=run.allowance.share())
 
 
-def examine_stream_by_sampling(bench: Bench, family: Family, *, steps: int, size: int) -> Finding:
+def examine_stream_by_sampling(run: AuditRun, family: Family, *, steps: int, size: int) -> Finding:
     """Bound epsilon from below from whole streams of releases that differ in their second value."""
     claimed, delta = promise_for_samples(family(1).event)
     changed = np.zeros(steps)
     changed[1] = 1.0
-    samples = [
-        releases(family(size), values, bench.noise).T for values in (np.zeros(steps), changed)
-    ]
-    return judge_lower_bound(*samples, claimed=claimed, delta=delta, error=bench.allowance.share())
+    samples = [releases(family(size), values, run.noise).T for values in (np.zeros(steps), changed)]
+    return judge_lower_bound(*samples, claimed=claimed, delta=delta, error=run.allowance.share())
 
 
 STEPS = 7
@@ -189,7 +187,7 @@ def _families(*, step: float = 2.0**-20, sensitivity: float = 1.0) -> Iterator[t
     yield "doubling smooth binary", doubling
 
 
-def sum_checks() -> Iterator[Check]:
+def claims() -> Iterator[Claim]:
     """Every continual sum: its exact cost, its noise, and sampled streams."""
     for step, sensitivity in ((2.0**-20, 1.0), (0.25, 1.125)):
         edge = step / 2 - step / 128
@@ -197,22 +195,22 @@ def sum_checks() -> Iterator[Check]:
         for name, family in _families(step=step, sensitivity=sensitivity):
 
             def exact(
-                _: Bench, family: Family = family, values: tuple[float, float] = values
+                _: AuditRun, family: Family = family, values: tuple[float, float] = values
             ) -> Finding:
                 return examine_stream(family(1), steps=STEPS, values=values)
 
-            yield Check(f"{name} sum, steps of {step:g}: whole stream", Method.EXACT, exact)
+            yield Claim(f"{name} sum, steps of {step:g}: whole stream", Method.EXACT, exact)
     for name, family in _families():
         if "Laplace" not in name:
 
-            def fit(bench: Bench, family: Family = family) -> Finding:
-                size = bench.size(quick=6_000, full=40_000)
-                return examine_variance(bench, family, steps=5, size=size)
+            def fit(run: AuditRun, family: Family = family) -> Finding:
+                size = run.size(quick=6_000, full=40_000)
+                return examine_variance(run, family, steps=5, size=size)
 
-            yield Check(f"{name} sum: variance after 5 steps", Method.FIT, fit)
+            yield Claim(f"{name} sum: variance after 5 steps", Method.FIT, fit)
 
-        def sample(bench: Bench, family: Family = family) -> Finding:
-            size = bench.size(quick=3_000, full=40_000)
-            return examine_stream_by_sampling(bench, family, steps=3, size=size)
+        def sample(run: AuditRun, family: Family = family) -> Finding:
+            size = run.size(quick=3_000, full=40_000)
+            return examine_stream_by_sampling(run, family, steps=3, size=size)
 
-        yield Check(f"{name} sum: sampled streams", Method.LOWER_BOUND, sample)
+        yield Claim(f"{name} sum: sampled streams", Method.LOWER_BOUND, sample)

@@ -8,13 +8,13 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.mechanisms.claims import Bench, Check, Finding, Method
-from discreet.audit.mechanisms.exact import from_weights
-from discreet.audit.mechanisms.worlds import (
+from discreet.audit.claims import AuditRun, Claim, Finding, Method
+from discreet.audit.examine_exact import from_weights
+from discreet.audit.examine_worlds import (
     Enumerated,
     World,
     Worlds,
-    exact_checks,
+    exact_claims,
     examine_epsilon,
 )
 from discreet.privacy.events import Released
@@ -75,10 +75,10 @@ def _one_more(votes: Votes) -> Iterator[Votes]:
         yield (*votes[:place], votes[place] + 1, *votes[place + 1 :])
 
 
-def vote_checks() -> Iterator[Check]:
+def claims() -> Iterator[Claim]:
     """The truncated-and-shifted exponential, for few voters, where one vote weighs most."""
     small = TruncatedExponential(objects=2, sharpness=6.0, uniform_share=0.1, survivors=8)
-    yield from exact_checks(
+    yield from exact_claims(
         "truncated choice of 2 objects by 8 votes",
         partial(vote_worlds, small, objects=2, survivors=8),
         one_vote_apart,
@@ -95,7 +95,7 @@ def vote_checks() -> Iterator[Check]:
         )
         name = f"truncated choice of {objects} objects by {survivors} votes, by its weights"
 
-        def epsilon(_: Bench, mechanism: TruncatedExponential = mechanism) -> Finding:
+        def epsilon(_: AuditRun, mechanism: TruncatedExponential = mechanism) -> Finding:
             return examine_epsilon(weighed_pairs(mechanism))
 
-        yield Check(f"{name}: epsilon", Method.EXACT, epsilon)
+        yield Claim(f"{name}: epsilon", Method.EXACT, epsilon)

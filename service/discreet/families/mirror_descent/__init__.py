@@ -1,5 +1,5 @@
-"""Sparse mirror descent over data centres: instances that learn one model, mixed by neighbours.
+"""Sparse mirror descent over data centres: nodes that learn one model, each with its own clients.
 
-`answering` ranks by a public model, `hearing` adds a paid-for record to exact sums, `broadcasts`
-releases those sums with noise now and then, `neighbours` mixes what was released.
+`reading` checks questions, `model` ranks by what was released, `learning` makes gradients of
+feedback and models of sums, `sync` mixes a node's sums with its neighbours'.
 """

@@ -1,4 +1,4 @@
-"""What a recommender by sparse mirror descent is asked for."""
+"""What a person writes for a recommender by sparse mirror descent."""
 
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, Self
@@ -9,13 +9,19 @@ from discreet.families.documents import (
     MOST_FEATURES,
     MOST_NONZEROS,
     NAME_PATTERN,
-    BudgetDocument,
+    AnswersPrivacy,
+    AnswersPrivacyDocument,
     Document,
+    FeedbackPrivacy,
+    FeedbackPrivacyDocument,
     ItemDocument,
     Number,
     PeerUrl,
     RecommenderDocument,
+    ReleasesDocument,
     SparseFeatures,
+    UnusableItem,
+    protection,
 )
 
 MOST_NEIGHBOURS = 32
@@ -87,34 +93,17 @@ class MirrorExplorationDocument(Document):
     rate: Number = Field(default=0.05, ge=0, le=1)
 
 
-class BroadcastsDocument(Document):
-    """When the sums of records are released, with noise, to everybody."""
+class MirrorReleasesDocument(ReleasesDocument):
+    """When the next model is released: by the clock, each time after twice as long."""
 
-    records: int = Field(
-        default=250,
-        ge=1,
-        le=10**9,
-        strict=True,
-        description="At least so many new records before another broadcast,",
-    )
     growth: Number = Field(
-        default=0.25,
+        default=1.0,
         ge=0,
-        le=100,
-        description="and at least this share of all records before it.",
+        le=10,
+        description="and at least this share of the recommender's age,",
     )
-    seconds: Number | None = Field(
-        default=None,
-        ge=1,
-        le=10 * 86_400,
-        description="Or after so long, if there is anything new at all.",
-    )
-    length: int = Field(
-        default=16,
-        ge=1,
-        le=64,
-        strict=True,
-        description="Broadcasts whose noise is planned together.",
+    longest: Number = Field(
+        default=86_400.0, ge=0.05, le=30 * 86_400, description="but no longer than this."
     )
 
 
@@ -129,27 +118,14 @@ class NeighbourDocument(Document):
 
 
 class MirrorPrivacyDocument(Document):
-    """What one record may tell, and all records of one client together."""
+    """Two dials: what answers reveal about features, and what models reveal about feedback."""
 
-    mode: Literal["record", "none"] = Field(
-        default="record", description="none: sums are released without noise, said aloud."
-    )
-    epsilon: Number = Field(default=1.0, ge=0.001, le=50, description="For one record, for ever.")
-    delta: Number = Field(default=1e-6, gt=1e-12, le=0.1)
-    budget: BudgetDocument = Field(
-        default=BudgetDocument(epsilon=8.0, delta=1e-6),
-        description="Once it is spent, a client is answered and not learned from.",
-    )
-
-    @model_validator(mode="after")
-    def _payable(self) -> Self:
-        if self.mode == "record" and self.budget.delta == 0:
-            raise ValueError("budget.delta must be greater than 0: the noise is Gaussian")
-        return self
+    answers: AnswersPrivacy = AnswersPrivacyDocument()
+    feedback: FeedbackPrivacy = FeedbackPrivacyDocument()
 
 
 class MirrorDescentDocument(RecommenderDocument):
-    """Learns one sparse linear model with its neighbours; protects every record."""
+    """Learns one sparse linear model with its neighbours."""
 
     item_fields: ClassVar[frozenset[str]] = frozenset({"features"})
 
@@ -157,7 +133,7 @@ class MirrorDescentDocument(RecommenderDocument):
     features: SparseShapeDocument
     learning: MirrorLearningDocument = MirrorLearningDocument()
     exploration: MirrorExplorationDocument = MirrorExplorationDocument()
-    broadcasts: BroadcastsDocument = BroadcastsDocument()
+    releases: MirrorReleasesDocument = MirrorReleasesDocument()
     neighbours: list[NeighbourDocument] = Field(
         default_factory=list,
         max_length=MOST_NEIGHBOURS,
@@ -176,10 +152,7 @@ class MirrorDescentDocument(RecommenderDocument):
             "features.clients": self.features.clients,
             "features.items": self.features.items,
             "learning.clip": self.learning.clip,
-            "broadcasts.length": self.broadcasts.length,
-            "privacy.mode": self.privacy.mode,
-            "privacy.epsilon": self.privacy.epsilon,
-            "privacy.delta": self.privacy.delta,
+            "privacy.feedback": protection(self.privacy.feedback),
         }
 
     @classmethod
@@ -187,7 +160,7 @@ class MirrorDescentDocument(RecommenderDocument):
         """Items are judged by sparse features, or by none: then only callers' candidates count."""
         super().require_usable(item)
         if item.features is not None and not isinstance(item.features, SparseFeatures):
-            raise ValueError("items' features must have indices and values here")
+            raise UnusableItem("must have indices and values", field="features")
 
     @model_validator(mode="after")
     def _distinct_neighbours(self) -> Self:

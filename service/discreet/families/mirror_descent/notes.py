@@ -1,12 +1,10 @@
-"""What a recommendation id carries until feedback comes: whose it is, and the features.
+"""What a recommendation id carries until feedback comes: the features that learning will need.
 
-    principal (16 bytes), the client's features, then for candidates that no catalogue holds: a
-    digest of the id and the features of each recommended one. Features are 32-bit positions and
-    32-bit floats.
+    flag, the client's features, then for candidates that no catalogue holds: a digest of the id
+    and the features of each recommended one. Features are 32-bit positions and 32-bit floats.
 
-All of it is sealed with the decision (`discreet.decisions.tokens`). The principal is the keyed
-digest under which the client's ledger stands; whose feedback it is must be known when it is paid
-for, and a token is all there is.
+All of it is sealed with the decision. But anybody can see how long an id is, and how many features
+somebody has is private: where answers are, notes are filled up to a length that is public.
 """
 
 import hashlib
@@ -16,26 +14,33 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.families.mirror_descent.sparse import SparseRows
-from discreet.state.principals import DIGEST_BYTES
 from discreet.errors import TokenForged
+from discreet.families.mirror_descent.sparse import SparseRows
 
 MOST_NOTE = 11_000
 """Bytes. With its choices and in base64 a recommendation id then stays below 16 kB."""
 ID_BYTES = 8
 
+_HEAD = struct.Struct("<?H")
 _COUNT = struct.Struct("<H")
 _ENTRY = 8
 """Bytes of one feature."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Note:
+class FeatureNote:
     """`items` is None if the catalogue has the features of what was recommended."""
 
-    principal: bytes
     client: SparseRows
     items: tuple[tuple[bytes, SparseRows], ...] | None
+
+    def encode(self, size: int = 0) -> bytes:
+        """Return the note as bytes, filled up to `size`."""
+        items = self.items or ()
+        parts = [_HEAD.pack(self.items is not None, len(items)), _write(self.client)]
+        for digest, rows in items:
+            parts += [digest, _write(rows)]
+        return b"".join(parts).ljust(size, b"\0")
 
 
 def id_digest(item: str) -> bytes:
@@ -43,37 +48,28 @@ def id_digest(item: str) -> bytes:
     return hashlib.blake2b(item.encode(), digest_size=ID_BYTES, person=b"candidate").digest()
 
 
-def size_of(*, client: int, items: Sequence[int]) -> int:
+def note_size(*, client: int, items: Sequence[int] = ()) -> int:
     """Return the bytes of a note with so many features of the client and of each candidate."""
     each = sum(ID_BYTES + _COUNT.size + _ENTRY * count for count in items)
-    return 1 + DIGEST_BYTES + _COUNT.size + _ENTRY * client + each
+    return _HEAD.size + _COUNT.size + _ENTRY * client + each
 
 
-def write_note(note: Note) -> bytes:
-    """Return the note as bytes."""
-    parts = [bytes([note.items is not None]), note.principal, _features(note.client)]
-    for digest, rows in note.items or ():
-        parts += [digest, _features(rows)]
-    return b"".join(parts)
-
-
-def read_note(content: bytes) -> Note:
-    """Return the note, which we sealed ourselves."""
+def read_note(content: bytes) -> FeatureNote:
+    """Return the note, which this service sealed."""
     try:
-        inline, at = content[0], 1 + DIGEST_BYTES
-        principal = content[1:at]
-        client, at = _read(content, at)
+        inline, count = _HEAD.unpack_from(content)
+        client, at = _read(content, _HEAD.size)
         items = []
-        while inline and at < len(content):
+        for _ in range(count):
             digest = content[at : at + ID_BYTES]
             rows, at = _read(content, at + ID_BYTES)
             items.append((digest, rows))
-    except (struct.error, IndexError, ValueError):
+    except (struct.error, ValueError):
         raise TokenForged("recommendation_id was issued by another version") from None
-    return Note(principal, client, tuple(items) if inline else None)
+    return FeatureNote(client, tuple(items) if inline else None)
 
 
-def _features(rows: SparseRows) -> bytes:
+def _write(rows: SparseRows) -> bytes:
     return (
         _COUNT.pack(len(rows.indices))
         + rows.indices.astype("<u4").tobytes()

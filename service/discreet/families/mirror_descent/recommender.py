@@ -1,259 +1,341 @@
-"""A recommender by sparse mirror descent as the workers hold it: features, learner, model."""
+"""A recommender by sparse mirror descent: the contract, for this family."""
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import asyncio
+import os
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from discreet.families.mirror_descent.descent import MirrorDescent, Model, Weights
-from discreet.families.mirror_descent.sparse import (
-    MOST_NONZEROS,
-    Crossing,
-    Floats,
-    GridRows,
-    SparseRows,
-    on_grid,
-    read_rows,
-)
-from discreet.families.questions import Ask, Candidate, Sparse, Vector, refuse_unused
-from discreet.families.documents import SparseFeatures
-from discreet.families.mirror_descent.document import MirrorDescentDocument
-from discreet.families.mirror_descent.letters import Letter
-from discreet.families.mirror_descent.notes import MOST_NOTE, size_of
-from discreet.decisions.recommender import Recommender, Stored
-from discreet.families.budgets import Terms
-from discreet.decisions.tokens import ADDRESS_BYTES
 from discreet.errors import InvalidArgument
-from discreet.privacy.accountants import Budget
+from discreet.families.budgets import FREE, BudgetPolicy
+from discreet.families.cards import GuaranteeCard
+from discreet.families.choice import UtilityChoice
+from discreet.families.contract import Recommender
+from discreet.families.resources import Resources
+from discreet.families.mirror_descent.document import MirrorDescentDocument
+from discreet.families.mirror_descent.guarantee import guarantee_card
+from discreet.families.mirror_descent.learning import MirrorLearner, label_of
+from discreet.families.mirror_descent.model import (
+    MirrorModel,
+    MirrorQuestion,
+    MirrorRanking,
+    NodeSums,
+    blank_sums,
+    combined,
+    read_sums,
+)
+from discreet.families.mirror_descent.notes import FeatureNote, id_digest, read_note
+from discreet.families.mirror_descent.reading import QuestionReader, without_client
+from discreet.families.mirror_descent.sync import (
+    ModelExchange,
+    ModelMessage,
+    Neighbours,
+    write_message,
+)
+from discreet.families.observer import FamilyCounter, FamilyGauge
+from discreet.families.questions import (
+    Ask,
+    Choice,
+    Decision,
+    Lesson,
+    PendingDecision,
+    Question,
+)
+from discreet.families.stored import StoredDocument
+from discreet.privacy.charges import Charge
+from discreet.privacy.noise import NoiseSource
+from discreet.state.stores import EXACT, Vector
 
-SLICE = 4_096
-"""Features whose sums lie together in the store. A record touches as many slices as it has
-features at most, and each is small: adding to it takes no longer when there are a million more."""
+RANKED_EXACTLY = "the visitor's features are ranked without noise"
+NO_FEATURES_GIVEN = "the request has no features of the client"
+NOTHING_LEARNED = "no released model tells items apart yet"
+NOTHING_TO_CHOOSE = "there was nothing to choose from"
+BUDGET_SPENT = "the client's budget for answers is spent"
 
-NOBODY = SparseRows(np.zeros(2, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
-_USES = ("features",)
+ROUND_SECONDS = 60.0
+"""How long a mixing round may take before another worker may begin one."""
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Question:
-    """What is to be ranked, a row each: `slots` of the catalogue, or `ids` of the caller's own."""
-
-    client: SparseRows
-    rows: SparseRows
-    slots: npt.NDArray[np.intp]
-    ids: tuple[str, ...] | None = None
-
-    def __len__(self) -> int:
-        return len(self.rows)
+_BASE = struct.Struct("<Q")
 
 
-class MirrorRecommender(Recommender):
-    """Its model and what it heard of neighbours are caches of what is in stores."""
+class MirrorDescentRecommender(Recommender[MirrorModel]):
+    """A node: ranks by its released model, and mixes it with its neighbours'."""
 
-    def __init__(self, *, name: str, stored: Stored) -> None:
+    algorithm = "mirror-descent"
+    document_class = MirrorDescentDocument
+
+    def __init__(self, *, name: str, stored: StoredDocument, resources: Resources) -> None:
         document = stored.document
         assert isinstance(document, MirrorDescentDocument)
-        privacy = document.privacy
-        private = privacy.mode == "record"
-        super().__init__(
-            name=name,
-            stored=stored,
-            terms=Terms(
-                accounting="zcdp",
-                budget=Budget(privacy.budget.epsilon, privacy.budget.delta),
-            )
-            if private
-            else None,
-        )
         self.document = document
-        shape = document.features
-        self.crossing = None if shape.clients is None else Crossing(shape.clients, shape.items or 0)
-        self.learner = MirrorDescent(
-            dimension=shape.size,
-            epsilon=privacy.epsilon,
-            delta=privacy.delta,
-            mode=privacy.mode,
+        self.releases = document.releases
+        answers, feedback = document.privacy.answers, document.privacy.feedback
+        self._choice = UtilityChoice(None)
+        if not isinstance(answers, str):
+            self._choice = UtilityChoice(answers.epsilon)
+            self.answers_budget = BudgetPolicy(
+                epsilon=answers.budget.epsilon, delta=answers.budget.delta
+            )
+            self.refuses = answers.on_exhausted == "refuse"
+        private = None if isinstance(feedback, str) else feedback
+        self.learner = MirrorLearner(
+            dimension=document.features.size,
+            epsilon=None if private is None else private.epsilon,
+            delta=0.0 if private is None else private.delta,
             clip=document.learning.clip,
             truncation=document.learning.truncation,
             ridge=document.learning.ridge,
-            length=document.broadcasts.length,
         )
-        self._item_features = shape.size if self.crossing is None else self.crossing.items
-        self._most = shape.most_nonzeros
-        self._read_catalogue()
-        self.model: Model = self.learner.start()
-        self.theta_version = 0
-        self.counted = 0
-        self.broadcast_at = 0.0
-        self.mixed_at = 0.0
-        self.arrivals = 0
-        """Records that this worker has heard of, of all workers."""
-        self.heard: dict[str, Letter] = {}
-
-    def _read_catalogue(self) -> None:
-        """Lay out the features of the items that have some, in the order of their slots."""
-        features = {
-            self.slot_of[item.id]: item.features
-            for item in self.stored.document.items
-            if isinstance(item.features, SparseFeatures)
-        }
-        slots = sorted(features)
-        self._catalogue = self._laid_out(
-            read_rows(
-                [(features[slot].indices, features[slot].values) for slot in slots],
-                dimension=self._item_features,
-                most=self._most,
-                name=lambda row: f"items[{self.id_of[slots[row]]}].features",
+        self._record_price = EXACT
+        if private is not None:
+            self.feedback_budget = BudgetPolicy(
+                epsilon=private.budget.epsilon, delta=private.budget.delta
             )
+            self._record_price = self.feedback_budget.charge((self.learner.event,))
+        super().__init__(name=name, stored=stored, resources=resources)
+        self._reader = QuestionReader(document, stored, self.available)
+        self.ranking = MirrorRanking(
+            self._reader.crossing, document.learning.clip, document.exploration.rate, self._choice
         )
-        self._row_of = np.full(self.stored.next_slot, -1, dtype=np.intp)
-        self._row_of[slots] = np.arange(len(slots))
-        listed = [slot for slot in slots if slot in self._visible_set]
-        self._everything = self._catalogue_question(NOBODY, np.array(listed, dtype=np.intp))
+        self._neighbours = Neighbours(
+            name=name,
+            documents=document.neighbours,
+            dimension=self.learner.dimension,
+            peers=resources.peers,
+            observer=resources.observer,
+        )
+        self._holder = os.urandom(8)
+        self._next_round = 0.0
+        self._mixture: NodeSums | None = None
+        self._mixture_version = -1
+        self._message: ModelMessage | None = None
+        self.offer(ModelExchange(name=name, tell=self.message, observer=resources.observer))
 
-    def _laid_out(self, rows: SparseRows) -> SparseRows:
-        """Clip what will not be multiplied any more; crossed rows are clipped when they are."""
-        return rows if self.crossing is not None else on_grid(rows, bound=self.learner.clip)
-
-    def _catalogue_question(self, client: SparseRows, slots: npt.NDArray[np.intp]) -> Question:
-        return Question(client, self._catalogue.take(self._row_of[slots]), slots)
-
-    # Where things are.
+    def guarantee(self) -> GuaranteeCard:
+        """Return the card, with where both dials stand."""
+        return guarantee_card(self.document, self.current.number)
 
     def address_of(self, peer: str) -> str | None:
         """Return a neighbour's URL."""
         return next((one.url for one in self.document.neighbours if one.name == peer), None)
 
-    def key(self, what: bytes) -> bytes:
-        """Return the name of something of ours in the store."""
-        return b"mirror/" + self.generation + b"/" + what
+    # Deciding.
 
-    def address(self, place: int) -> bytes:
-        """Return the address of a slice's sums; -1 is where records are counted."""
-        digest = hashlib.blake2b(self.generation, digest_size=ADDRESS_BYTES, person=b"mirror sums")
-        digest.update(place.to_bytes(4, "little", signed=True))
-        return digest.digest()
+    def question(self, ask: Ask) -> MirrorQuestion:
+        """Return what is to be ranked: sparse features within their limits."""
+        return self._reader.question(ask, self.principal(ask.client))
 
-    # Questions.
+    def price(self, question: Question) -> Charge:
+        """Return the price of the draws, if the request told anything about the client."""
+        assert isinstance(question, MirrorQuestion)
+        if not (question.personal and self.current.model.nonzeros):
+            return FREE
+        events = self._choice.events(available=len(question), limit=question.limit)
+        if not events:
+            return FREE
+        return EXACT if self.answers_budget is None else self.answers_budget.charge(events)
 
-    def question(self, ask: Ask) -> Question:
-        """Return what is asked, or say what is wrong with it."""
-        refuse_unused(ask, uses=_USES)
-        client = self._client(ask.features)
-        given = ask.candidates
-        inline = [one for one in given or () if isinstance(one, Candidate)]
-        if given is not None and inline:
-            if len(inline) != len(given):
-                raise InvalidArgument("candidates", "must be ids, or all have features")
-            question = self._inline(ask, client, inline)
-        elif given is None and not ask.exclude:
-            question = replace(self._everything, client=client)
-        else:
-            ids = [one for one in given if isinstance(one, str)] if given is not None else None
-            allowed = self.available(exclude=ask.exclude, candidates=ids)
-            question = self._catalogue_question(client, allowed[self._row_of[allowed] >= 0])
-        self._require_room(ask.limit, question)
-        return question
+    def decide(
+        self,
+        model: MirrorModel,
+        questions: Sequence[Question],
+        own: Sequence[Any],
+        noise: NoiseSource,
+    ) -> list[Decision]:
+        """Rank by the model; where the client is looked at, by a private draw."""
+        asked = [one for one in questions if isinstance(one, MirrorQuestion)]
+        ranked = self.ranking.rank(model, asked, noise)
+        return [
+            self._decision(question, choices, *self._judged(model, question))
+            for question, choices in zip(asked, ranked, strict=True)
+        ]
 
-    def _client(self, features: Vector | None) -> SparseRows:
-        if features is None:
-            return NOBODY
-        if self.crossing is None:
-            raise InvalidArgument(
-                "features", "are not used by this recommender: it has no features of clients"
-            )
-        return read_rows(
-            [_pair(features, "features")],
-            dimension=self.crossing.clients,
-            most=self._most,
-            name=lambda _: "features",
-        )
+    def decide_without_client(
+        self, model: MirrorModel, questions: Sequence[Question], noise: NoiseSource
+    ) -> list[Decision]:
+        """Rank the catalogue for anybody; candidates with features are in random order."""
+        asked = [one for one in questions if isinstance(one, MirrorQuestion)]
+        ranked = self.ranking.rank(model, [without_client(one) for one in asked], noise)
+        return [
+            self._decision(question, choices, False, BUDGET_SPENT)
+            for question, choices in zip(asked, ranked, strict=True)
+        ]
 
-    def _inline(self, ask: Ask, client: SparseRows, inline: Sequence[Candidate]) -> Question:
-        read = read_rows(
-            [
-                _pair(one.features, f"candidates.{place}.features")
-                for place, one in enumerate(inline)
-            ],
-            dimension=self._item_features,
-            most=self._most,
-            name=lambda row: f"candidates.{row}.features",
-        )
-        rows = self._laid_out(read)
-        ids = tuple(one.id for one in inline)
-        if len(set(ids)) != len(ids):
-            raise InvalidArgument("candidates", "must have distinct ids")
-        if ask.exclude:
-            out = set(ask.exclude)
-            kept = [place for place, item in enumerate(ids) if item not in out]
-            ids, rows = tuple(ids[place] for place in kept), rows.take(kept)
-        return Question(client, rows, np.zeros(0, dtype=np.intp), ids)
+    def _judged(self, model: MirrorModel, question: MirrorQuestion) -> tuple[bool, str | None]:
+        """Tell whether an answer is personalised, and the reason. By public facts only.
 
-    def _require_room(self, limit: int, question: Question) -> None:
-        """Everything that feedback will need must fit into the recommendation id."""
-        rows = question.rows
-        own = len(question.client.indices)
-        longest = int(rows.lengths.max()) if len(rows) else 0
-        if self.crossing is not None and (own + 1) * (longest + 1) - 1 > MOST_NONZEROS:
-            raise InvalidArgument(
-                "features",
-                f"are too many: with an item's there would be more than {MOST_NONZEROS} products",
-            )
+        Whether this very answer explored is not said.
+        """
+        if len(question) < 2:
+            return False, NOTHING_TO_CHOOSE
+        if not question.personal:
+            return False, NO_FEATURES_GIVEN
+        if not model.nonzeros:
+            return False, NOTHING_LEARNED
+        return True, RANKED_EXACTLY if self.answers_budget is None else None
+
+    def _decision(
+        self,
+        question: MirrorQuestion,
+        choices: tuple[Choice, ...],
+        personalised: bool,
+        reason: str | None,
+    ) -> Decision:
+        places = [choice.slot for choice in choices]
+        carried = None
         if question.ids is None:
-            return
-        largest = np.sort(rows.lengths)[::-1][:limit].tolist()
-        if size_of(client=own, items=largest) > MOST_NOTE:
-            raise InvalidArgument(
-                "limit",
-                "must be smaller: the features of so many candidates do not fit a "
-                "recommendation_id; put items into the catalogue to recommend more at once",
+            slots = question.slots[places].tolist()
+            items = tuple(self.id_of[slot] for slot in slots)
+        else:
+            slots = list(range(len(places)))
+            items = tuple(question.ids[place] for place in places)
+            carried = tuple(
+                (id_digest(item), question.rows.take([place]))
+                for item, place in zip(items, places, strict=True)
             )
-
-    # Scores.
-
-    def scores(self, question: Question) -> Floats:
-        """Return w.x of everything that may be recommended, features clipped as in learning."""
-        if self.crossing is None:
-            return self.model.margins(question.rows)
-        return _crossed_scores(
-            self.crossing, self.model.weights, question.client, question.rows, self.learner.clip
+        return Decision(
+            items=items,
+            choices=tuple(
+                Choice(slot, choice.propensity) for slot, choice in zip(slots, choices, strict=True)
+            ),
+            personalised=personalised,
+            note=FeatureNote(question.features, carried).encode(self._reader.note_size(question)),
+            reason=reason,
         )
 
-    def record(self, client: SparseRows, features: SparseRows) -> GridRows:
-        """Return what would be learned from: one row, crossed and clipped."""
-        if self.crossing is not None:
-            features = self.crossing.crossed(client, features)
-        return on_grid(features, bound=self.learner.clip)
+    # Learning.
 
-    def features_of(self, slot: int) -> SparseRows | None:
-        """Return a catalogue item's features, if it has any still."""
-        row = int(self._row_of[slot]) if slot < len(self._row_of) else -1
-        return None if row < 0 else self._catalogue.take([row])
+    def position_of(self, pending: PendingDecision, item: str | None) -> int:
+        """Return which item is meant; candidates of the caller's own are known by a digest."""
+        carried = read_note(pending.note).items
+        if carried is None or item is None:
+            return super().position_of(pending, item)
+        digest = id_digest(item)
+        for position, (known, _) in enumerate(carried):
+            if known == digest:
+                return position
+        raise InvalidArgument("item", "is not one of the items of this recommendation")
 
+    def learn(self, pending: PendingDecision, position: int, reward: float) -> Lesson:
+        """Return the record's gradient, evaluated at the released model. Its price is fixed."""
+        label = label_of(reward)
+        note = read_note(pending.note)
+        if note.items is not None:
+            features = note.items[position][1]
+        else:
+            found = self._reader.features_of(pending.choices[position].slot)
+            if found is None:
+                raise InvalidArgument("recommendation_id", "its item has no features any more")
+            features = found
+        row = self._reader.record(note.client, features)
+        return Lesson(self.learner.increments(self.current.model, row, label), self._record_price)
 
-def _pair(features: Vector, field: str) -> tuple[Sequence[int], Sequence[float]]:
-    if not isinstance(features, Sparse):
-        raise InvalidArgument(field, "must have indices and values for this recommender")
-    return features.indices, features.values
+    # Releasing.
 
+    def blank(self) -> MirrorModel:
+        """Return a model that prefers nothing."""
+        return self.learner.model(blank_sums(self.learner.dimension))
 
-def _crossed_scores(
-    crossing: Crossing, weights: Weights, client: SparseRows, items: SparseRows, bound: float
-) -> Floats:
-    """Return w.x of crossed rows without making them: for one client, w.x is linear in the item.
+    def release(
+        self, model: MirrorModel, gathered: Mapping[bytes, Vector], noise: NoiseSource
+    ) -> MirrorModel:
+        """Add what has gathered to the node's sums, with noise on every feature."""
+        own = self.learner.release(model.own, self.learner.summed(gathered), noise)
+        return self.learner.model(own, model.neighbours)
 
-    The norm of a crossed row is sqrt((1 + |c|^2) (1 + |i|^2) - 1).
-    """
-    places = crossing.clients + items.indices
-    effective = weights[places].astype(np.float64)
-    constant = 0.0
-    for feature, value in zip(client.indices.tolist(), client.values.tolist(), strict=True):
-        constant += value * float(weights[feature])
-        effective += value * weights[places + crossing.items * (1 + feature)]
-    scores = constant + items.sums(effective * items.values)
-    own = float(client.values @ client.values)
-    lengths = np.sqrt((1 + own) * (1 + items.sums(items.values**2)) - 1)
-    shortened: Floats = scores * np.minimum(1.0, bound / np.maximum(lengths, bound))
-    return shortened
+    def encode(self, model: MirrorModel) -> bytes:
+        """Return the node's own sums; what mixing added to them is another blob."""
+        return model.own.encode()
+
+    def decode(self, content: bytes) -> MirrorModel:
+        """Return the model with these sums, and with what mixing added as this worker knows it."""
+        return self.learner.model(read_sums(content, self.learner.dimension), self._mixture)
+
+    def adopt(self, *, number: int, released_at: float, model: MirrorModel) -> None:
+        """Answer from this model, and report how many features count in it."""
+        if model.neighbours is not self._mixture:  # a round ended while it was being made
+            model = self.learner.model(model.own, self._mixture)
+        super().adopt(number=number, released_at=released_at, model=model)
+        self.observer.gauge(
+            recommender=self.name, what=FamilyGauge.MODEL_NONZEROS, value=model.nonzeros
+        )
+
+    # Neighbours.
+
+    def message(self) -> ModelMessage:
+        """Return what this worker tells neighbours: the sums that it answers from."""
+        current = self.current
+        revision = struct.pack(
+            "<8sII", self.generation, current.number, max(self._mixture_version, 0)
+        )
+        if self._message is None or self._message.revision != revision:
+            self._message = write_message(
+                current.model.mixed, revision=revision, degree=len(self.document.neighbours)
+            )
+        return self._message
+
+    async def tend(self) -> None:
+        """Take over what another worker mixed, and mix if it is time and nobody else does."""
+        neighbours = self.document.neighbours
+        if neighbours or self._mixture_version < 0:
+            await self._load_mixture()
+        if not neighbours or self.clock() < self._next_round:
+            return
+        lease = self.key(b"mixing")
+        if not await self.store.hold(lease=lease, holder=self._holder, seconds=ROUND_SECONDS):
+            return
+        try:
+            await self.mix()
+        finally:
+            # The lease is kept until the next round is due, so that no worker begins it earlier.
+            pause = self.document.mixing_seconds
+            self._next_round = self.clock() + pause
+            await self.store.hold(lease=lease, holder=self._holder, seconds=pause)
+
+    async def mix(self) -> bool:
+        """Do one round; tell whether it changed anything."""
+        messages = await self._neighbours.ask_all()
+        await self._load_mixture()
+        current, version = self.current, self._mixture_version
+        mixed = await asyncio.to_thread(self._neighbours.mix, current.model.mixed, messages)
+        if mixed is None:
+            return False
+        added = combined([(1.0, mixed), (-1.0, current.model.own)])
+        saved = await self.store.save(
+            key=self.key(b"mixture"),
+            content=_BASE.pack(current.number) + added.encode(),
+            expected=max(version, 0),
+        )
+        if saved is None:
+            return False  # another worker mixed meanwhile: the next round sees it
+        await self._use_mixture(added, saved)
+        self.observer.count(recommender=self.name, what=FamilyCounter.MIXING_ROUNDS)
+        return True
+
+    async def _load_mixture(self) -> None:
+        """Take over what mixing added, as the store has it."""
+        (version,) = await self.store.versions(keys=[self.key(b"mixture")])
+        if version == 0 or version == self._mixture_version:
+            self._mixture_version = version
+            return
+        (blob,) = await self.store.load(keys=[self.key(b"mixture")])
+        if blob is None:
+            return
+        (base,) = _BASE.unpack_from(blob.content)
+        # It belongs to sums that this worker is about to load.
+        if base <= self.current.number:
+            added = read_sums(blob.content[_BASE.size :], self.learner.dimension)
+            await self._use_mixture(added, blob.version)
+
+    async def _use_mixture(self, added: NodeSums, version: int) -> None:
+        current = self.current
+        model = await asyncio.to_thread(self.learner.model, current.model.own, added)
+        self._mixture, self._mixture_version = added, version
+        if self.current is not current:  # a release was adopted meanwhile
+            current, model = self.current, self.current.model
+        self.adopt(number=current.number, released_at=current.released_at, model=model)
+
+    async def erase(self) -> None:
+        """Erase what was learned, released and mixed. Ledgers stay."""
+        await super().erase()
+        await self.store.erase(keys=[self.key(b"mixture")])

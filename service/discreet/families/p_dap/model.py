@@ -46,7 +46,7 @@ from discreet.privacy.choice import ShortlistResponse
 from discreet.privacy.events import ExactRelease, PrivacyEvent, RandomisedResponse
 from discreet.privacy.noise import NoiseSource
 
-OPTIMISM = 0.6
+OPTIMISM = 0.3
 """Standard errors by which an item's mean is flattered, in the shortlist and in the choice.
 
 An item that was tried little may be better than it looks. All of it comes from released sums, so

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.families.contract import REWARD_STEPS
-from discreet.families.p_dap.partition import WHOLE, CellTree, Floats
+from discreet.families.p_dap.partition import WHOLE, CellTree, Floats, Integers
 from discreet.privacy.noise import NoiseSource
 from discreet.state.stores import Vector
 
@@ -34,7 +34,9 @@ _INHERITED = 6.0
 """A cell's means start at its parent's, worth so many observations."""
 _FEWEST = 2.0
 """Added to what an estimate is worth, in its standard error."""
-_SPLIT_DEVIATIONS = 2.0
+_GRACE = 2
+"""Releases for which feedback on answers from a cell is still taken after it has split."""
+_SPLIT_DEVIATIONS = 6.0
 """A cell splits once its arrivals exceed the threshold by so many deviations of their noise."""
 
 
@@ -46,12 +48,14 @@ class CellStatistics:
     liked: Floats
     disliked: Floats
     variance: Floats
+    divided_for: Integers
+    """Releases since each cell has split."""
 
     @classmethod
     def blank(cls, *, segments: int, slots: int) -> "CellStatistics":
         """Return the whole cube, of which nothing is known."""
         nothing = np.zeros((1, slots))
-        return cls(CellTree.root(segments), nothing, nothing, nothing)
+        return cls(CellTree.root(segments), nothing, nothing, nothing, np.zeros(1, np.int64))
 
     @property
     def slots(self) -> int:
@@ -93,16 +97,21 @@ class CellStatistics:
                 flat = gathered[cell].reshape(-1)
                 held = vector[: len(flat)]
                 flat[: len(held)] = held
-        fresh = gathered[:, live]
+        cells = np.flatnonzero((self.tree.dimension == WHOLE) | (self.divided_for < _GRACE))
+        entries = np.ix_(cells, live)
+        fresh = gathered[entries]
         if deviation and fresh.size:
             drawn = noise.discrete_gaussian(scale=deviation * REWARD_STEPS, size=fresh.size)
             fresh = fresh + drawn.reshape(fresh.shape)
         liked, disliked = self.liked.copy(), self.disliked.copy()
-        liked[:, live] += fresh[:, :, 0] / REWARD_STEPS
-        disliked[:, live] += fresh[:, :, 1] / REWARD_STEPS
+        liked[entries] += fresh[:, :, 0] / REWARD_STEPS
+        disliked[entries] += fresh[:, :, 1] / REWARD_STEPS
         variance = self.variance.copy()
-        variance[:, live] += deviation**2
-        return replace(self, liked=liked, disliked=disliked, variance=variance)
+        variance[entries] += deviation**2
+        divided_for = self.divided_for + (self.tree.dimension != WHOLE)
+        return replace(
+            self, liked=liked, disliked=disliked, variance=variance, divided_for=divided_for
+        )
 
     def divided(
         self, *, dimensions: int, base: float, growth: float, most_cells: int
@@ -122,25 +131,35 @@ class CellStatistics:
             np.pad(self.liked, more),
             np.pad(self.disliked, more),
             np.pad(self.variance, more),
+            np.pad(self.divided_for, more[0]),
         )
+
+    def gathered_up(self) -> tuple[Floats, Floats, Floats]:
+        """Return liked, disliked and variance of every cell with all parts below it."""
+        liked, disliked = self.liked.copy(), self.disliked.copy()
+        variance = self.variance.copy()
+        # Parts have larger numbers than the cell that they are parts of.
+        for depth in range(int(self.tree.depth.max()), 0, -1):
+            cells = np.flatnonzero(self.tree.depth == depth)
+            for sums in (liked, disliked, variance):
+                np.add.at(sums, self.tree.parent[cells], sums[cells])
+        return liked, disliked, variance
 
     def estimates(self) -> tuple[Floats, Floats]:
         """Return the mean of every item in every cell, and its standard error."""
-        seen = np.maximum(self.liked + self.disliked, 0.0)
-        overall = (np.maximum(self.liked.sum(), 0.0) + 0.5) / (seen.sum() + 1.0)
-        overall = min(max(float(overall), 0.02), 0.98)
-        means = np.full(self.liked.shape, overall)
+        liked, disliked, variance = self.gathered_up()
+        seen = np.maximum(liked + disliked, 0.0)
+        overall = (max(float(liked[0].sum()), 0.0) + 0.5) / (float(seen[0].sum()) + 1.0)
+        means = np.full(liked.shape, min(max(overall, 0.02), 0.98))
         errors = np.empty_like(means)
-        # Parents have smaller numbers than their parts, and all parts of one depth go together.
         for depth in range(int(self.tree.depth.max()) + 1):
             cells = np.flatnonzero(self.tree.depth == depth)
-            above = self.tree.parent[cells]
-            prior = means[above] if depth else means[cells]
+            prior = means[self.tree.parent[cells]] if depth else means[cells]
             spread = prior * (1.0 - prior)
             n = seen[cells]
-            noisy = self.variance[cells] * ((1.0 - prior) ** 2 + prior**2)
+            noisy = variance[cells] * ((1.0 - prior) ** 2 + prior**2)
             worth = n**2 * spread / (n * spread + noisy + 1e-12)
-            share = np.clip(self.liked[cells] / np.maximum(n, 1e-9), 0.0, 1.0)
+            share = np.clip(liked[cells] / np.maximum(n, 1e-9), 0.0, 1.0)
             mean = (worth * share + _INHERITED * prior) / (worth + _INHERITED)
             means[cells] = np.clip(mean, 0.005, 0.995)
             errors[cells] = np.sqrt(spread / (worth + _FEWEST))
@@ -161,7 +180,12 @@ class CellStatistics:
 
     def arrays(self, prefix: str) -> dict[str, npt.NDArray[np.generic]]:
         """Return everything as arrays to store."""
-        own = {"liked": self.liked, "disliked": self.disliked, "variance": self.variance}
+        own = {
+            "liked": self.liked,
+            "disliked": self.disliked,
+            "variance": self.variance,
+            "divided_for": self.divided_for.astype("<i4"),
+        }
         return {prefix + name: array for name, array in {**own, **self.tree.arrays()}.items()}
 
     @classmethod
@@ -174,5 +198,10 @@ class CellStatistics:
             for name, array in arrays.items()
             if name.startswith(prefix)
         }
-        sums = {name: held[name].astype(np.float64) for name in ("liked", "disliked", "variance")}
-        return cls(CellTree.of(segments, held), **sums)
+        return cls(
+            CellTree.of(segments, held),
+            liked=held["liked"].astype(np.float64),
+            disliked=held["disliked"].astype(np.float64),
+            variance=held["variance"].astype(np.float64),
+            divided_for=held["divided_for"].astype(np.int64),
+        )

@@ -32,7 +32,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, ClassVar
+from typing import ClassVar
 from urllib.parse import quote
 
 from discreet.errors import DiscreetError, InvalidArgument, NothingToRecommend, PeerUnavailable
@@ -48,8 +48,11 @@ CELL_BYTES = 5
 PEER_BYTES = 8
 _MOST_AT_ONCE = 256
 """Messages sent at the same time; more wait for the next round."""
-VENDOR_SECONDS = 0.3
-"""How long a vendor may take to answer while somebody waits."""
+_LONGEST_HANDLE = 2_048
+_HANDLE_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~")
+_LAST_MOMENT = 2**32
+_SETTLED = frozenset({200, 400, 404, 409, 410, 422})
+"""Statuses after which sending the same feedback again would change nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,20 @@ class VendorItem:
 
     handle: str
     expires_at: int
+
+
+def read_item(body: bytes) -> VendorItem | None:
+    """Return a vendor's answer, or None for one that cannot be used: it is shown and stored."""
+    try:
+        fields = json.loads(body)
+        handle, expires_at = fields["handle"], fields["expires_at"]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return None
+    if not (isinstance(handle, str) and 1 <= len(handle) <= _LONGEST_HANDLE):
+        return None
+    if type(expires_at) is not int or not 0 <= expires_at < _LAST_MOMENT:
+        return None
+    return VendorItem(handle, expires_at) if _HANDLE_LETTERS.issuperset(handle) else None
 
 
 class Vendors:
@@ -112,7 +129,8 @@ class Vendors:
         self._recommender.observer.count(
             recommender=self._recommender.name,
             what=FamilyCounter.FORWARDS,
-            label=f"{vendor} {outcome}",
+            peer=vendor,
+            label=outcome,
         )
         if item is None:
             assert isinstance(question, PartitionQuestion)
@@ -141,37 +159,26 @@ class Vendors:
         recommender = self._recommender
         tree = recommender.current.model.own.statistics.tree
         content = {"centre": tree.centre(cell, self._dimensions), "epsilon": self._epsilon}
-        body = await self._post(vendor, "forwards", content, seconds=VENDOR_SECONDS)
-        try:
-            item = VendorItem(body["handle"], body["expires_at"])
-            usable = item.handle.isascii() and 0 < len(item.handle) <= 16_384
-            usable = usable and item.expires_at > recommender.clock()
-        except (KeyError, TypeError, AttributeError):
-            usable = False
-        if not usable:
+        status, body = await self._post(vendor, "forwards", content, urgent=True)
+        if status != 200:
+            recommender.peers.distrust(peer=vendor)
+            raise PeerUnavailable(f"refused with status {status}", reason="refused")
+        item = read_item(body)
+        if item is None or item.expires_at <= recommender.clock():
             recommender.peers.distrust(peer=vendor)
             raise PeerUnavailable("an answer that cannot be used", reason="malformed")
         return item
 
     async def _post(
-        self, vendor: str, what: str, content: object, *, seconds: float | None = None
-    ) -> Any:
-        """Send a message; return the JSON of its answer, or raise `PeerUnavailable`."""
-        recommender = self._recommender
-        name = quote(recommender.name, safe="")
-        status, body = await recommender.peers.post(
+        self, vendor: str, what: str, content: object, *, urgent: bool = False
+    ) -> tuple[int, bytes]:
+        name = quote(self._recommender.name, safe="")
+        return await self._recommender.peers.post(
             peer=vendor,
             url=f"{self.url_of[vendor]}/peers/recommenders/{name}/{what}",
             content=json.dumps(content).encode(),
-            seconds=seconds,
+            urgent=urgent,
         )
-        if status != 200:
-            raise PeerUnavailable(f"refused with status {status}", reason="refused")
-        try:
-            return json.loads(body)
-        except ValueError:
-            recommender.peers.distrust(peer=vendor)
-            raise PeerUnavailable("an answer that is not JSON", reason="malformed") from None
 
     # Feedback.
 
@@ -218,23 +225,21 @@ class Vendors:
             self._sending[name] = task
             task.add_done_callback(lambda _: self._sending.pop(name, None))
 
-    async def _send(self, name: bytes, content: bytes) -> None:
+    async def _send(self, name: bytes, stored: bytes) -> None:
         """Deliver a message and forget it. Delivering one twice is harmless."""
-        message = json.loads(content)
+        message = json.loads(stored)
         vendor, recommender = message["vendor"], self._recommender
         try:
             if message["expires_at"] > recommender.clock() and vendor in self.url_of:
                 if not recommender.peers.reachable(vendor):
                     return
-                told = {"handle": message["handle"], "reward": message["reward"]}
-                try:
-                    await self._post(vendor, "feedback", told)
-                except PeerUnavailable as failure:
-                    if failure.reason != "refused":
-                        return
+                content = {"handle": message["handle"], "reward": message["reward"]}
+                status, _ = await self._post(vendor, "feedback", content)
+                if status not in _SETTLED:
+                    return
             await recommender.store.remove_message(queue=self._queue, name=name)
         except DiscreetError:
-            return  # the store is away: the next round finds the message again
+            return  # the vendor or the store is away: the next round finds the message again
 
     async def settle(self) -> None:
         """Return once everything that is being sent was sent, or was given up for now."""
@@ -280,7 +285,8 @@ class Guests:
         recommender.observer.count(
             recommender=recommender.name,
             what=FamilyCounter.FORWARDS_RECEIVED,
-            label=f"{requester} answered",
+            peer=requester,
+            label="answered",
         )
         return principal, choices, GUESTS + cell.to_bytes(4, "little") + peer_digest(requester)
 

@@ -1,136 +1,269 @@
-"""What a worker remembers of clients: their histories as far as read, and the voters' credits.
+"""Clients: their histories, the voters' credits with them, and the round to be answered next.
 
-All of it is a cache. A client's page tells, at every question, whether what is remembered of it is
-still the beginning of it; credits are the replay of a run's answers over its rounds' votes, and a
-replay from the start gives the same bytes as one that went on from where it was. Questions of one
-client wait for each other within a worker; between workers, the store's guards decide.
+What a worker remembers of them is a cache. A client's page shows, at every question, whether what
+is remembered of it is still the beginning of it; credits are the replay of a run's answers over its
+rounds' votes, and a replay from the start gives the same bytes as one that went on from where it
+was. Questions of one client wait for each other within a worker; between workers, the store's
+guards decide.
 """
 
 import asyncio
-from collections import OrderedDict
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakValueDictionary
 
+from cachetools import LRUCache
+
+from discreet.errors import InvalidArgument, NothingToRecommend
+from discreet.families.contract import Recommender
 from discreet.families.p_rec.credits import Credits
-from discreet.families.p_rec.ballots import BallotCache
-from discreet.families.p_rec.history import MARK_BYTES, History, RunSoFar, Word
-from discreet.families.p_rec.recommender import VotersRecommender
+from discreet.families.p_rec.history import (
+    MARK_BYTES,
+    AnswerRecord,
+    ClientHistory,
+    ClientOpinion,
+    CurrentRun,
+)
+from discreet.families.p_rec.model import RunView
+from discreet.families.p_rec.rounds import Round
+from discreet.families.p_rec.run_parameters import VotingParameters
+from discreet.families.p_rec.votes import Votes
+from discreet.state.stores import SHARDS, shard_of
 
-if TYPE_CHECKING:
-    from discreet.decisions.runtime import Runtime
-
-_BREATH = 8
-"""Rounds of a replay after which others have their turn."""
-MOST_CREDIT_BYTES = 192 * 2**20
+_REPLAYED_TOGETHER = 8
+"""Rounds of a replay that are read together, and after which other requests have their turn."""
+MOST_CLIENT_BYTES = 192 * 2**20
 _OVERHEAD = 2_000
-"""About what a client takes beside its credits, for the first hundred rounds."""
+_RECORD_OVERHEAD = 100
+"""About what a client, and a record of its history, take beside the credits."""
+_TOGETHER = 512
 
 
 @dataclass(slots=True, eq=False)
-class Known:
-    """One client, as far as it was read."""
+class ClientState:
+    """One client, as far as it was read.
 
-    history: History
+    `credits` are those after the first `replayed` answers of the run `run`, by the votes as they
+    were after `erasures` erasures.
+    """
+
+    history: ClientHistory
     credits: Credits | None = None
     run: int = 0
-    heard: int = 0
-    weight: int = field(default=_OVERHEAD)
+    erasures: int = 0
+    replayed: int = 0
 
-    async def credits_for(
-        self,
-        runtime: "Runtime",
-        recommender: VotersRecommender,
-        ballots: BallotCache,
-        so_far: RunSoFar,
-    ) -> Credits:
-        """Return the voters' credits after all answers of the run that have a word."""
+    @property
+    def held_bytes(self) -> int:
+        """About how much memory this takes."""
+        credits = 0 if self.credits is None else self.credits.held_bytes
+        return _OVERHEAD + credits + _RECORD_OVERHEAD * len(self.history.records)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class OwnRound:
+    """A client and the round to answer: all that a draw needs, and where the answer is stored.
+
+    `kept` is the answer, if the round was answered before. `paid` is whether the answer belongs to
+    a run that was paid for; if not, `view` is what such a run will see. `skipped` is the pending
+    answer that this one goes past.
+    """
+
+    history: ClientHistory
+    round: Round
+    position: int
+    paid: bool
+    kept: AnswerRecord | None = None
+    skipped: AnswerRecord | None = None
+    view: RunView | None = None
+
+
+class ClientStates:
+    """The clients of one recommender, in the store and in this worker's memory.
+
+    `closes` is whether the first answer from a round ends its voting.
+    """
+
+    def __init__(
+        self, owner: Recommender[Any], *, votes: Votes, voting: VotingParameters, closes: bool
+    ) -> None:
+        self._store = owner.store
+        self._key = owner.key
+        self._votes = votes
+        self._voting = voting
+        self._closes = closes
+        self._states: LRUCache[bytes, ClientState] = LRUCache(
+            MOST_CLIENT_BYTES, getsizeof=lambda state: state.held_bytes
+        )
+        self._turns: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
+
+    def turn(self, client: bytes) -> asyncio.Lock:
+        """Return the lock under which this worker answers a client, one question at a time."""
+        lock = self._turns.get(client)
+        if lock is None:
+            lock = self._turns[client] = asyncio.Lock()
+        return lock
+
+    def page(self, client: bytes) -> bytes:
+        """Return the page of a client's history."""
+        return self._key(b"history", client)
+
+    def _queue(self, part: int) -> bytes:
+        """Return one part of the list of clients that have a history."""
+        return self._key(b"clients", bytes([part]))
+
+    async def read(self, client: bytes) -> ClientState | None:
+        """Return the client as the store has it now; None if there is no history."""
+        store, page = self._store, self.page(client)
+        state: ClientState = self._states.get(client) or ClientState(ClientHistory())
+        position = state.history.settled
+        reading = asyncio.gather(
+            # The mark last: if it is still the one we know, so was the history read before it.
+            store.read_page(page=page, start=ClientHistory.offset_of(position)),
+            store.read_page(page=page, start=0, end=MARK_BYTES),
+            store.versions(keys=[self._votes.erasures_key]),
+        )
+        content, mark, (erasures,) = await reading
+        self._votes.notice_erasures(erasures)
+        if state.history.mark not in (b"", mark):
+            self.drop(client)
+            return await self.read(client)
+        if len(mark) < MARK_BYTES:
+            return None
+        state.history.mark = mark
+        state.history.read(content, position=position)
+        return state
+
+    async def _create(self, client: bytes) -> None:
+        """Begin a client's history, unless there is one."""
+        # Listed before it is there, so that removing the recommender finds it.
+        queue = self._queue(shard_of(client))
+        await self._store.put_message(queue=queue, name=client, content=b"1")
+        mark = os.urandom(MARK_BYTES)
+        await self._store.append_page(page=self.page(client), content=mark, expected=0)
+
+    def _remember(self, client: bytes, state: ClientState) -> None:
+        """Keep a client in memory, in place of those who were not asked for the longest."""
+        if state.held_bytes <= self._states.maxsize:
+            self._states[client] = state
+        else:
+            self.drop(client)
+
+    def drop(self, client: bytes) -> None:
+        """Remove a client from memory."""
+        self._states.pop(client, None)
+
+    async def credits(self, state: ClientState, run: CurrentRun) -> Credits:
+        """Return the voters' credits after all answers of the run that have an opinion."""
+        answers = [one for one in run.answers if one.opinion is not ClientOpinion.PENDING]
         while True:
-            if self.credits is None or self.run != so_far.number:
-                voting = recommender.run.voting
-                self.credits = Credits(diversity=voting.diversity, radius=voting.radius)
-                self.run, self.heard = so_far.number, 0
-            credits = self.credits
-            for one in so_far.answers[self.heard :]:
-                if one.word is Word.PENDING:
-                    return credits
-                votes = await ballots.of(runtime, recommender, one.round)
-                if self.credits is not credits:
-                    break  # votes were taken back meanwhile: begin again
-                credits.hear(ballots=votes, chosen=one.chosen, liked=one.word is Word.LIKED)
-                self.heard += 1
-                if self.heard % _BREATH == 0:
-                    # A long replay over votes in memory would keep other requests waiting.
-                    await asyncio.sleep(0)
-            if self.credits is credits:
-                return credits
+            if state.credits is None or (state.run, state.erasures) != (
+                run.number,
+                self._votes.erasures,
+            ):
+                state.credits = self._full_credits()
+                state.run, state.erasures, state.replayed = run.number, self._votes.erasures, 0
+            some = answers[state.replayed : state.replayed + _REPLAYED_TOGETHER]
+            if not some:
+                return state.credits
+            ballots = await self._votes.ballots([one.round for one in some])
+            # A long replay over votes in memory would keep other requests waiting.
+            await asyncio.sleep(0)
+            if state.erasures != self._votes.erasures:
+                continue
+            for one, votes in zip(some, ballots, strict=True):
+                liked = one.opinion is ClientOpinion.LIKED
+                state.credits.update(ballots=votes, chosen=one.chosen, liked=liked)
+            state.replayed += len(some)
 
-    def forget_credits(self) -> None:
-        """Begin the replay anew at the next question."""
-        self.credits, self.run, self.heard = None, 0, 0
+    def _full_credits(self) -> Credits:
+        """Return the credits with which a run begins."""
+        return Credits(diversity=self._voting.diversity, radius=self._voting.radius)
 
+    async def prepare(self, client: bytes, round_id: str | None) -> OwnRound:
+        """Return the named round, or the client's next one, as the client's run sees it.
 
-class ClientCache:
-    """Clients by their digests; the longest unused are forgotten first."""
+        From here on no vote reaches that round. Raises `InvalidArgument` for a round that cannot be
+        answered from, and `NothingToRecommend` if there is none.
+        """
+        state, one = await self._find(client, round_id)
+        own = await self._own_round(state, one)
+        self._remember(client, state)
+        return own
 
-    def __init__(self, most_bytes: int = MOST_CREDIT_BYTES) -> None:
-        self._most = most_bytes
-        self._held: OrderedDict[bytes, Known] = OrderedDict()
-        self._bytes = 0
+    async def _own_round(self, state: ClientState, one: Round) -> OwnRound:
+        history = state.history
+        position, kept = history.find(one.number) or (len(history.records), None)
+        paid = history.was_paid(position, horizon=self._voting.rounds)
+        own = OwnRound(history=history, round=one, position=position, paid=paid, kept=kept)
+        if kept is not None:
+            return own
+        if self._closes:
+            await self._votes.rounds.close(one)
+        elif not await self._votes.rounds.is_closed(one):
+            raise InvalidArgument("round", "is still open to votes: close it before asking from it")
+        view = await self._view(state, one, history.run() if paid else None)
+        return replace(own, skipped=history.pending, view=view)
 
-    def get(self, who: bytes) -> Known | None:
-        """Return what is remembered of a client."""
-        known = self._held.get(who)
-        if known is not None:
-            self._held.move_to_end(who)
-        return known
+    async def _find(self, client: bytes, round_id: str | None) -> tuple[ClientState, Round]:
+        """Return the client and the round; a history is begun only if there is a round."""
+        while True:
+            state = await self.read(client)
+            history = ClientHistory() if state is None else state.history
+            if round_id is not None:
+                one = await self._votes.rounds.require(round_id)
+            elif history.pending is not None:
+                found = await self._votes.rounds.by_number(history.pending.round)
+                assert found is not None, "a round that was answered has its objects"
+                one = found
+            else:
+                one = await self._next_round(history)
+            if state is not None:
+                return state, one
+            await self._create(client)
 
-    def put(self, who: bytes, known: Known) -> None:
-        """Remember a client, and forget others if that is too much."""
-        before = self._held.pop(who, None)
-        if before is not None:
-            self._bytes -= before.weight
-        held = 0 if known.credits is None else known.credits.held_bytes
-        known.weight = _OVERHEAD + held + 100 * len(known.history.records)
-        self._held[who] = known
-        self._bytes += known.weight
-        while self._bytes > self._most and len(self._held) > 1:
-            _, dropped = self._held.popitem(last=False)
-            self._bytes -= dropped.weight
+    async def _next_round(self, history: ClientHistory) -> Round:
+        """Return the first round, in the order in which they came, that has no answer yet."""
+        rounds = self._votes.rounds
+        for number in range(history.next_round(), await rounds.count()):
+            one = None if history.find(number) else await rounds.by_number(number)
+            if one is not None and (self._closes or await rounds.is_closed(one)):
+                return one
+        raise NothingToRecommend("there is no round that this client has not been answered from")
 
-    def drop(self, who: bytes) -> None:
-        """Forget a client."""
-        dropped = self._held.pop(who, None)
-        if dropped is not None:
-            self._bytes -= dropped.weight
+    async def _view(self, state: ClientState, one: Round, run: CurrentRun | None) -> RunView | None:
+        """Return what a run, or a new one if None, sees of a round; None if the run has ended."""
+        if run is not None and run.ended:
+            return None
+        credits = self._full_credits() if run is None else await self.credits(state, run)
+        pending = state.history.pending
+        if run is not None and pending is not None:
+            # On a copy: the client's opinion may still arrive before the answer is stored.
+            (skipped,) = await self._votes.ballots([pending.round])
+            credits = credits.copy()
+            credits.update(ballots=skipped, chosen=pending.chosen, liked=False)
+        (ballots,) = await self._votes.ballots([one.number])
+        tally = credits.tally(ballots=ballots, objects=self._voting.objects)
+        return RunView(tally, 0 if run is None else run.offset)
 
-    def forget_credits(self) -> None:
-        """Forget every credit: votes were taken back."""
-        for who, known in list(self._held.items()):
-            known.forget_credits()
-            self.put(who, known)
+    async def forget(self, client: bytes) -> int:
+        """Erase a client's history; return how many there were."""
+        page = self.page(client)
+        async with self.turn(client):
+            found = await self._store.read_page(page=page, start=0, end=1)
+            await self._store.erase(keys=[page])
+            await self._store.remove_message(queue=self._queue(shard_of(client)), name=client)
+            self.drop(client)
+        return len(found)
 
-    def clear(self) -> None:
-        """Forget everybody."""
-        self._held.clear()
-        self._bytes = 0
-
-
-async def read_history(
-    runtime: "Runtime", recommender: VotersRecommender, who: bytes, known: Known | None
-) -> Known | None:
-    """Return the client as the store has it now, going on from what is known; None if nowhere."""
-    page = recommender.history(who)
-    if known is not None:
-        position = known.history.settled
-        mark = runtime.store.read_page(page=page, start=0, end=MARK_BYTES)
-        rest = runtime.store.read_page(page=page, start=History.offset_of(position))
-        found, content = await mark, await rest
-        if found == known.history.mark:
-            known.history.take(content, position=position)
-            return known
-    content = await runtime.store.read_page(page=page)
-    if len(content) < MARK_BYTES:
-        return None
-    history = History(content[:MARK_BYTES])
-    history.take(content[MARK_BYTES:], position=0)
-    return Known(history)
+    async def erase(self) -> None:
+        """Erase every client's history, in the store. Idempotent."""
+        store = self._store
+        for part in range(SHARDS):
+            queue = self._queue(part)
+            while names := list(await store.messages(queue=queue, most=_TOGETHER)):
+                await store.erase(keys=[self.page(name) for name in names])
+                await asyncio.gather(
+                    *(store.remove_message(queue=queue, name=name) for name in names)
+                )

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from discreet.errors import InvalidArgument
 
 Ballots = npt.NDArray[np.uint8]
-"""One byte for each voter, by the voter's number: 0 is silence, k a vote for the object at k - 1."""
+"""One byte for each voter, by number: 0 is silence, k a vote for the object at k - 1."""
 
 Counts = npt.NDArray[np.int64]
 

@@ -1,7 +1,7 @@
 """What a person writes for a recommender by voters' weights, beside what all documents have."""
 
 from collections.abc import Mapping
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -11,11 +11,14 @@ from discreet.families.documents import (
     ItemDocument,
     Number,
     RecommenderDocument,
+    UnusableItem,
 )
 from discreet.families.p_rec.credits import MOST_OBJECTS
 from discreet.families.p_rec.run_parameters import MOST_VOTERS
 
 MOST_ROUNDS = 1_000_000
+
+Whole = Annotated[int, Field(strict=True, ge=0, le=MOST_ROUNDS)]
 
 
 class VoterPrivacyDocument(Document):
@@ -68,18 +71,12 @@ class VotersDocument(RecommenderDocument):
         description="How many like-minded voters a client must have for votes to be used (P). More "
         "make a run cost less.",
     )
-    radius: int = Field(
+    radius: Whole = Field(
         default=0,
-        ge=0,
-        le=MOST_ROUNDS,
-        strict=True,
         description="How often a like-minded voter may vote for what the client dislikes (R).",
     )
-    diversity: int = Field(
+    diversity: Whole = Field(
         default=0,
-        ge=0,
-        le=MOST_ROUNDS,
-        strict=True,
         description="In how many rounds a client may like more than one object (D).",
     )
     voters: int = Field(
@@ -112,4 +109,4 @@ class VotersDocument(RecommenderDocument):
     @classmethod
     def require_usable(cls, item: ItemDocument) -> None:
         """Refuse every item."""
-        raise ValueError("items must be left out: every round brings its own objects")
+        raise UnusableItem("not supported by p-rec: every round brings its own objects")

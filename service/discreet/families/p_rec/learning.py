@@ -70,10 +70,7 @@ async def write_opinion(
 
 def _compared(found: bytes, shown: AnswerRecord, opinion: ClientOpinion) -> Claim:
     record = decode_record(found) if len(found) == RECORD_BYTES else None
-    if (
-        not isinstance(record, AnswerRecord)
-        or record.with_opinion(ClientOpinion.PENDING) != shown
-    ):
+    if not isinstance(record, AnswerRecord) or record.with_opinion(ClientOpinion.PENDING) != shown:
         raise UnknownDecision(_ERASED)
     stands = record.opinion
     if stands is ClientOpinion.SKIPPED:

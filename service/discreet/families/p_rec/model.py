@@ -87,6 +87,7 @@ compose; they overlap in time, which the ledger's filters allow (`discreet.priva
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from discreet.families.p_rec.credits import VoteTally
 from discreet.families.p_rec.run_parameters import RunParameters
@@ -102,8 +103,7 @@ class RunView:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnObject:
+class DrawnObject(NamedTuple):
     """The object drawn, by its place in the round, and whether votes had a part in it."""
 
     chosen: int

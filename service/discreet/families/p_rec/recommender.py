@@ -1,77 +1,107 @@
-"""A recommender by voters' weights as the workers hold it: its terms, and where things are kept."""
+"""A recommender by voters' weights: who pays for what, and in which order.
 
-import hashlib
+The order is the guarantee. A run is debited to the voters' ledger, durably, before its first draw;
+what is drawn is on the client's page, durably, before it leaves this process. A draw that another
+worker was faster than is thrown away unseen. So nobody is shown two draws of one round, and no
+history lacks an answer that was shown. Answering the same round again shows the same object.
+"""
 
-from discreet.families.p_rec.run_parameters import Terms as RunTerms
-from discreet.families.p_rec.run_parameters import Voting, terms_for
-from discreet.families.questions import Ask, refuse_unused
-from discreet.decisions.recommender import Recommender, Stored
-from discreet.families.budgets import Terms
+import asyncio
+from collections.abc import Awaitable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
+
+from discreet.errors import BudgetExhausted, DiscreetError, InvalidArgument
+from discreet.families.budgets import FREE, UNPROTECTED, BudgetPolicy, PrivacyReport
+from discreet.families.cards import GuaranteeCard
+from discreet.families.contract import Recommender
+from discreet.families.resources import Resources
+from discreet.families.observer import AnswerOutcome, FamilyCounter, FamilyGauge
+from discreet.families.p_rec.clients import ClientStates, OwnRound
 from discreet.families.p_rec.document import VotersDocument
-from discreet.errors import InvalidArgument
-from discreet.privacy.accountants import Budget
-from discreet.privacy.charges import Charge
+from discreet.families.p_rec.guarantee import guarantee_card
+from discreet.families.p_rec.history import AnswerRecord, ClientHistory, ClientOpinion, RunRecord
+from discreet.families.p_rec.learning import AnswerPlace, opinion_of, write_opinion
+from discreet.families.p_rec.model import begin_run, draw
+from discreet.families.p_rec.run_parameters import RunParameters, VotingParameters, parameters_for
+from discreet.families.p_rec.votes import Votes
+from discreet.families.questions import (
+    Answered,
+    Ask,
+    Choice,
+    Decision,
+    Lesson,
+    PendingDecision,
+    PendingFeedback,
+    Question,
+    Receipt,
+    refuse_unused,
+)
+from discreet.families.stored import StoredDocument
+from discreet.privacy.noise import NoiseSource
+from discreet.state.stores import NO_CHARGE, Debit, Learned, Ledger
 
-PARTS = 64
+T = TypeVar("T")
+
+BUDGET_SPENT = "the voters' privacy budget is spent"
+TOO_FEW_PEERS = "too few like-minded voters"
 _POPULATION = "\0population"
-_VOTER = "\0voter/"
-"""No client's id begins like these: ids are printable."""
+"""Who pays, where a client's id would stand: no id begins like this, for ids are printable."""
+_COUNT_SECONDS = 5.0
+_COUNTED_ROUNDS = 200
+"""How often voters and rounds are counted, and of how many of the newest the state is read."""
 
 
-class VotersRecommender(Recommender):
-    """The terms of a run, priced once, and the names of everything in the store."""
+@dataclass(frozen=True, slots=True, eq=False)
+class VotersQuestion(Question):
+    """A question about a round; None: the client's next one."""
 
-    def __init__(self, *, name: str, stored: Stored) -> None:
+    round: str | None
+
+
+class VotersRecommender(Recommender[RunParameters]):
+    """One recommender by voters' weights. Its model is the public parameters of a run."""
+
+    algorithm: ClassVar[str] = "p-rec"
+    document_class = VotersDocument
+
+    def __init__(self, *, name: str, stored: StoredDocument, resources: Resources) -> None:
         document = stored.document
         assert isinstance(document, VotersDocument)
-        privacy = document.privacy
-        self.run = terms_for(
-            voting=Voting(
-                objects=document.objects,
-                rounds=document.horizon,
-                radius=document.radius,
-                diversity=document.diversity,
-            ),
-            peers=document.peers,
-            voters=document.voters,
-            delta=privacy.run_delta,
-        )
-        terms = Terms(
-            accounting=privacy.accounting,
-            budget=Budget(epsilon=privacy.budget.epsilon, delta=privacy.budget.delta),
-            # Half of delta for runs that fail, half for the conversion from rho.
-            reserved_delta=privacy.budget.delta / 2 if privacy.accounting == "zcdp" else 0.0,
-        )
-        super().__init__(name=name, stored=stored, terms=terms)
         self.document = document
-        self.charge: Charge = terms.charge((self.run.event,))
-        if not terms.limit.admits(self.charge):
+        super().__init__(name=name, stored=stored, resources=resources)
+        self.run = self.current.model
+        budget = document.privacy.budget
+        self.voters_budget = BudgetPolicy(
+            epsilon=budget.epsilon, delta=budget.delta, reserved_delta=budget.delta / 2
+        )
+        self.run_charge = self.voters_budget.charge((self.run.event,))
+        if not self.voters_budget.limit.admits(self.run_charge):
             raise InvalidArgument(
                 "privacy.budget",
                 f"pays for no run at all: one costs epsilon {self.run.event.epsilon:.4g}. More "
                 "peers make runs cheaper; `discreet voters` helps to choose",
             )
-        self.refuses = privacy.on_exhausted == "refuse"
-        self.closes_by_answering = document.voting_ends == "first_answer"
+        self.refuses = document.privacy.on_exhausted == "refuse"
+        self.population = self.principal(_POPULATION)
+        self.votes = Votes(self, objects=document.objects, most_voters=document.voters)
+        self.clients = ClientStates(
+            self,
+            votes=self.votes,
+            voting=self.run.voting,
+            closes=document.voting_ends == "first_answer",
+        )
+        self.offer(self.votes)
+        self._counted_at = float("-inf")
 
-    @property
-    def population_terms(self) -> Terms:
-        """The budget of the voters."""
-        assert self.terms is not None
-        return self.terms
+    def guarantee(self) -> GuaranteeCard:
+        """Return who is protected against whom, and what that costs."""
+        return guarantee_card(run=self.run, budget=self.voters_budget)
 
-    @property
-    def run_terms(self) -> RunTerms:
-        """What a run promises."""
-        return self.run
+    # Deciding.
 
-    @property
-    def population(self) -> str:
-        """Who pays, where a client's id would stand."""
-        return _POPULATION
-
-    def require(self, ask: Ask) -> None:
-        """Raise for a question that cannot be asked of voters."""
+    def question(self, ask: Ask) -> VotersQuestion:
+        """One object, of a round, and nothing that other families use."""
         refuse_unused(ask, uses=("round",))
         if ask.limit != 1:
             raise InvalidArgument("limit", "must be 1: a round has one answer")
@@ -79,53 +109,248 @@ class VotersRecommender(Recommender):
             raise InvalidArgument("exclude", "is not used by this recommender; leave it out")
         if ask.candidates is not None:
             raise InvalidArgument("candidates", "is not used by this recommender; leave it out")
+        return VotersQuestion(self.principal(ask.client), 1, ask.round)
 
-    # Names in the store.
+    async def answer(
+        self, questions: Sequence[Question], markers: Sequence[bytes | None]
+    ) -> list[Answered | DiscreetError]:
+        """Answer each question; each succeeds or fails by itself.
 
-    def key(self, what: bytes) -> bytes:
-        """Return the name of something that is kept for this recommender, and lost with it."""
-        return self.generation + b"/" + what
+        Markers are not needed: the client's page makes the answer to a round unique, and the run's
+        own marker its debit.
+        """
+        answers = await _each(self._answer(question) for question in questions)
+        # Read last, so that it has the debits of all these answers.
+        (ledger,) = await self.store.ledgers([self.population])
+        return [
+            replace(one, ledger=ledger) if isinstance(one, Answered) else one for one in answers
+        ]
 
-    @property
-    def rounds_roster(self) -> bytes:
-        """Who numbers the rounds."""
-        return self.key(b"rounds")
+    async def _answer(self, question: Question) -> Answered:
+        assert isinstance(question, VotersQuestion)
+        client = question.client
+        async with self.clients.turn(client):
+            while True:
+                own = await self.clients.prepare(client, question.round)
+                answered = await self._draw_once(question, own)
+                if answered is not None:
+                    return answered
+                # Another worker was faster: what it wrote is read next.
+                self.clients.drop(client)
 
-    @property
-    def voters_roster(self) -> bytes:
-        """Who numbers the voters."""
-        return self.key(b"voters")
+    async def read_own(self, questions: Sequence[Question]) -> Sequence[OwnRound | DiscreetError]:
+        """Return the round that each question is about, as its client's run sees it."""
+        return await _each(self._prepare(question) for question in questions)
 
-    @property
-    def retired_roster(self) -> bytes:
-        """Voters who were erased."""
-        return self.key(b"retired")
+    async def _prepare(self, question: Question) -> OwnRound:
+        assert isinstance(question, VotersQuestion)
+        async with self.clients.turn(question.client):
+            return await self.clients.prepare(question.client, question.round)
 
-    @property
-    def erasures(self) -> bytes:
-        """The blob whose version counts how often votes were taken back after voting had ended."""
-        return self.key(b"erasures")
+    async def _draw_once(self, question: Question, own: OwnRound) -> Answered | None:
+        """Draw and store an answer; None if somebody else wrote to the client's page."""
+        charge, begun = FREE, None
+        if own.kept is None and not own.paid and await self._pay(own.history):
+            charge, begun = self.run_charge, RunRecord(begin_run(self.run, self.noise))
+            view = None if own.view is None else replace(own.view, offset=begun.offset)
+            own = replace(own, paid=True, position=own.position + 1, view=view)
+        (decision,) = self.decide(self.current.model, [question], [own], self.noise)
+        if own.kept is not None:
+            return Answered(decision, AnswerOutcome.REPEATED)
+        if not await self._keep(self.clients.page(question.client), own, begun, decision):
+            return None
+        if begun is not None:
+            self._count_run("begun")
+        elif not own.paid:
+            self._count_run("unpaid")
+        if own.paid and own.view is not None and not decision.personalised:
+            self._count_run("ended")
+        used = decision.personalised
+        outcome = AnswerOutcome.PERSONALISED if used else AnswerOutcome.DEGRADED
+        return Answered(decision, outcome, charge)
 
-    def round_name(self, round_id: str) -> bytes:
-        """Return how the roster calls a round."""
-        return hashlib.blake2b(round_id.encode(), digest_size=16).digest()
+    def decide(
+        self,
+        model: RunParameters,
+        questions: Sequence[Question],
+        own: Sequence[OwnRound],
+        noise: NoiseSource,
+    ) -> list[Decision]:
+        """Draw one object for each; where an answer was kept, return that one.
 
-    def definition(self, number: int) -> bytes:
-        """Return where a round's objects are kept."""
-        return self.key(b"round/" + number.to_bytes(4, "little"))
+        Votes are used only in a run that was paid for.
+        """
+        views = [one.view if one.paid else None for one in own if one.kept is None]
+        drawn = iter(draw(model, views, noise))
+        return [
+            _decision(one, one.kept or AnswerRecord(one.round.number, *next(drawn))) for one in own
+        ]
 
-    def ballots(self, number: int) -> bytes:
-        """Return the page of a round's votes."""
-        return self.key(b"votes/" + number.to_bytes(4, "little"))
+    async def _pay(self, history: ClientHistory) -> bool:
+        """Debit a run to the voters' ledger; tell whether there was enough.
 
-    def history(self, who: bytes) -> bytes:
-        """Return the page of a client's history."""
-        return self.key(b"client/" + who)
+        The marker names this history and this run of it: if the debit is made and the answer is not
+        stored, the next attempt is not debited again. One run is begun by it at most, because
+        whoever stores its first answer makes the page longer.
+        """
+        marker = history.mark + history.runs.to_bytes(4, "little")
+        limit = self.voters_budget.limit
+        debit = Debit(self.population, self.run_charge, limit, marker=marker, marker_ttl=self.ttl)
+        (debited,) = await self.store.spend([debit])
+        if isinstance(debited, DiscreetError):
+            raise debited
+        if not debited.granted:
+            self.observer.exhausted(recommender=self.name, algorithm=self.algorithm)
+            if self.refuses:
+                raise BudgetExhausted("the voters' privacy budget with this recommender is spent")
+        return debited.granted
 
-    def clients_part(self, part: int) -> bytes:
-        """Return one part of the list of clients that have a history."""
-        return self.key(b"clients/" + bytes([part % PARTS]))
+    async def _keep(
+        self, page: bytes, own: OwnRound, begun: RunRecord | None, decision: Decision
+    ) -> bool:
+        """Write the answer behind what was read, if nothing else was written there."""
+        history = own.history
+        (choice,) = decision.choices
+        record = AnswerRecord(own.round.number, choice.slot, decision.personalised)
+        content = (b"" if begun is None else begun.encode()) + record.encode()
+        if own.skipped is None:
+            length = await self.store.append_page(
+                page=page, content=content, expected=history.length
+            )
+            return length is not None
+        # The pending record is also the guard: whoever goes on, or gives an opinion, changes it.
+        at = ClientHistory.offset_of(len(history.records) - 1)
+        skipped = own.skipped.with_opinion(ClientOpinion.SKIPPED)
+        written = await self.store.write_page(
+            page=page,
+            writes=[(at, skipped.encode()), (history.length, content)],
+            guard=(at, own.skipped.encode()),
+        )
+        return written.done
 
-    def voter(self, voter_id: str) -> str:
-        """Return what a voter is called where clients are called by their ids."""
-        return _VOTER + voter_id
+    def _count_run(self, label: str) -> None:
+        self.observer.count(recommender=self.name, what=FamilyCounter.CLIENT_RUNS, label=label)
+
+    def report(self, answered: Answered) -> PrivacyReport:
+        """Return what an answer cost the voters, and how their ledger stands after it."""
+        spent = NO_CHARGE if answered.ledger is None else answered.ledger.answers
+        return self.voters_budget.report(spent=spent, charge=answered.charge)
+
+    async def budgets(self, client: str) -> tuple[PrivacyReport, PrivacyReport]:
+        """Return how the voters' ledger stands, which pays for every client's run."""
+        (ledger,) = await self.store.ledgers([self.population])
+        return self.voters_budget.report(spent=ledger.answers), UNPROTECTED
+
+    # Learning.
+
+    def learn(self, pending: PendingDecision, position: int, reward: float) -> Lesson:
+        """Check the reward. It adds to no sums: `record_feedback` writes it into the history."""
+        opinion_of(reward)
+        return Lesson({})
+
+    async def record_feedback(
+        self, many: Sequence[PendingFeedback]
+    ) -> list[Receipt | DiscreetError]:
+        """Write each opinion into its client's history, once."""
+        outcomes = await _each(self._write_opinion(one) for one in many)
+        return [
+            await self._receipt(one, outcome) if isinstance(outcome, Learned) else outcome
+            for one, outcome in zip(many, outcomes, strict=True)
+        ]
+
+    async def _write_opinion(self, one: PendingFeedback) -> Learned:
+        pending, opinion = one.pending, opinion_of(one.feedback.reward)
+        place, (choice,) = AnswerPlace.decode(pending.note), pending.choices
+        if one.feedback.item is not None:
+            found = await self.votes.rounds.by_number(place.round)
+            if found is None or found.objects[choice.slot] != one.feedback.item:
+                raise InvalidArgument("item", "is not the item of this recommendation")
+        claim = await write_opinion(
+            store=self.store,
+            page=self.clients.page(pending.principal),
+            place=place,
+            shown=AnswerRecord(place.round, choice.slot, pending.personalised),
+            opinion=opinion,
+        )
+        return Learned(claim, True, NO_CHARGE, Ledger())
+
+    # Releasing: nothing beside the answers.
+
+    def blank(self) -> RunParameters:
+        """Return the parameters of a run, priced; refuse what the theorems do not cover."""
+        document = self.document
+        return parameters_for(
+            voting=VotingParameters(
+                objects=document.objects,
+                rounds=document.horizon,
+                radius=document.radius,
+                diversity=document.diversity,
+            ),
+            peers=document.peers,
+            voters=document.voters,
+            delta=document.privacy.run_delta,
+        )
+
+    def release(self, model: RunParameters, gathered: Any, noise: NoiseSource) -> RunParameters:
+        """Return the parameters, which feedback does not change."""
+        return model
+
+    def encode(self, model: RunParameters) -> bytes:
+        """Return nothing: the parameters follow from the document."""
+        return b""
+
+    def decode(self, content: bytes) -> RunParameters:
+        """Return the parameters that follow from the document."""
+        return self.blank()
+
+    # Life.
+
+    async def tend(self) -> None:
+        """Report how many voters and rounds there are, a few seconds after that changed."""
+        now, rounds = self.clock(), self.votes.rounds
+        if not rounds.changed or now - self._counted_at < _COUNT_SECONDS:
+            return
+        rounds.changed, self._counted_at = False, now
+        newest = await rounds.latest(most=_COUNTED_ROUNDS)
+        still_open = sum(not closed for _, closed in newest)
+        for what, value, label in (
+            (FamilyGauge.VOTERS, await self.votes.count_voters(), ""),
+            (FamilyGauge.ROUNDS, still_open, "open"),
+            (FamilyGauge.ROUNDS, await rounds.count() - still_open, "closed"),
+        ):
+            self.observer.gauge(recommender=self.name, what=what, value=value, label=label)
+
+    async def erase(self) -> None:
+        """Erase rounds, votes and histories. The voters' ledger stays."""
+        await self.clients.erase()
+        await self.votes.erase()
+
+    async def forget(self, client: str) -> int:
+        """Erase a client's history, and the votes cast under the same id."""
+        histories = await self.clients.forget(self.principal(client))
+        return histories + await self.votes.erase_voter(client)
+
+
+def _decision(own: OwnRound, record: AnswerRecord) -> Decision:
+    place = AnswerPlace(own.history.mark, own.position, record.round)
+    reason = None
+    if not record.used_votes:
+        reason = TOO_FEW_PEERS if own.paid else BUDGET_SPENT
+    return Decision(
+        items=(own.round.objects[record.chosen],),
+        choices=(Choice(slot=record.chosen, propensity=1.0),),
+        personalised=record.used_votes,
+        note=place.encode(),
+        reason=reason,
+        round=own.round.id,
+    )
+
+
+async def _each(attempts: Iterable[Awaitable[T]]) -> list[T | DiscreetError]:
+    """Return what became of each, errors of ours among them; raise any other error."""
+    outcomes: list[T | DiscreetError] = []
+    for outcome in await asyncio.gather(*attempts, return_exceptions=True):
+        if isinstance(outcome, BaseException) and not isinstance(outcome, DiscreetError):
+            raise outcome
+        outcomes.append(outcome)
+    return outcomes

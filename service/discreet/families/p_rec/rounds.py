@@ -3,27 +3,29 @@
 A round's objects are a blob, written once. Its votes are a page whose first byte says whether it
 is open; every vote is written under the guard that it still is, and closing changes that byte. So
 no vote can reach a round from which an answer was given, whichever workers are concerned.
+
+A worker remembers the rounds that it met. They never change, except that open ones are closed.
 """
 
 import asyncio
+import hashlib
 import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
-from discreet.families.p_rec.recommender import VotersRecommender
+from cachetools import LRUCache
+
 from discreet.errors import InvalidArgument
-
-if TYPE_CHECKING:
-    from discreet.decisions.runtime import Runtime
+from discreet.families.contract import Recommender
 
 OPEN, CLOSED = b"\x01", b"\x02"
 HEAD = 1
 """Bytes of a page of votes before the first voter's."""
 MOST_SHOWN = 1_000
-MOST_HELD = 20_000
-"""Rounds whose objects a worker remembers."""
+MOST_REMEMBERED = 20_000
+_TOGETHER = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,124 +37,124 @@ class Round:
     objects: tuple[str, ...]
 
 
-class RoundBook:
-    """What a worker remembers of a recommender's rounds: they never change, but for closing."""
+class Rounds:
+    """The rounds of one recommender, in the store and in this worker's memory."""
 
-    def __init__(self) -> None:
-        self._by_number: dict[int, Round] = {}
-        self._numbers: dict[str, int] = {}
-        self._closed: set[int] = set()
+    def __init__(self, owner: Recommender[Any], *, objects: int) -> None:
+        self._store = owner.store
+        self._key = owner.key
+        self._objects = objects
+        self._roster = owner.key(b"rounds")
+        self._by_number: LRUCache[int, Round] = LRUCache(MOST_REMEMBERED)
+        self._number_of: LRUCache[str, int] = LRUCache(MOST_REMEMBERED)
+        self._closed: LRUCache[int, bool] = LRUCache(MOST_REMEMBERED)
+        self.changed = True
+        """Whether a round was made or closed, or votes cast, since the rounds were last counted."""
 
-    async def numbered(
-        self, runtime: "Runtime", recommender: VotersRecommender, number: int
-    ) -> Round | None:
+    def page(self, number: int) -> bytes:
+        """Return the page of a round's votes."""
+        return self._key(b"votes", number.to_bytes(4, "little"))
+
+    def definition(self, number: int) -> bytes:
+        """Return the blob of a round's objects."""
+        return self._key(b"round", number.to_bytes(4, "little"))
+
+    async def count(self) -> int:
+        """Return how many rounds there are."""
+        return await self._store.roster_size(roster=self._roster)
+
+    async def by_number(self, number: int) -> Round | None:
         """Return a round by its number, or None if it was never finished being made."""
-        known = self._by_number.get(number)
+        known: Round | None = self._by_number.get(number)
         if known is not None:
             return known
-        (blob,) = await runtime.store.load(keys=[recommender.definition(number)])
+        (blob,) = await self._store.load(keys=[self.definition(number)])
         if blob is None:
             return None
         fields = json.loads(blob.content)
-        return self._keep(Round(number, fields["id"], tuple(fields["objects"])))
+        found = Round(number, fields["id"], tuple(fields["objects"]))
+        self._by_number[number] = found
+        self._number_of[found.id] = number
+        return found
 
-    async def called(
-        self, runtime: "Runtime", recommender: VotersRecommender, round_id: str
-    ) -> Round | None:
+    async def by_id(self, round_id: str) -> Round | None:
         """Return a round by its id, or None."""
-        number = self._numbers.get(round_id)
+        number: int | None = self._number_of.get(round_id)
         if number is None:
-            (number,) = await runtime.store.number_of(
-                roster=recommender.rounds_roster, names=[recommender.round_name(round_id)]
-            )
+            (number,) = await self._store.number_of(roster=self._roster, names=[_name(round_id)])
         if number is None:
             return None
-        found = await self.numbered(runtime, recommender, number)
+        found = await self.by_number(number)
         return found if found is not None and found.id == round_id else None
 
-    async def named(
-        self,
-        runtime: "Runtime",
-        recommender: VotersRecommender,
-        round_id: str,
-        *,
-        argument: str = "round",
-    ) -> Round:
-        """Return a round by its id, or say that there is none."""
-        found = await self.called(runtime, recommender, round_id)
+    async def require(self, round_id: str, *, argument: str = "round") -> Round:
+        """Return a round by its id, or raise `InvalidArgument`."""
+        found = await self.by_id(round_id)
         if found is None:
             raise InvalidArgument(argument, "is not a round of this recommender")
         return found
 
-    async def make(
-        self,
-        runtime: "Runtime",
-        recommender: VotersRecommender,
-        *,
-        round_id: str | None,
-        objects: Sequence[str],
-    ) -> tuple[Round, bool]:
-        """Make a round, open to votes; tell whether it is new. The same one again is no mistake."""
-        wanted = recommender.document.objects
-        if len(objects) != wanted:
-            raise InvalidArgument("objects", f"must be {wanted}, as the recommender says")
+    async def make(self, *, round_id: str | None, objects: Sequence[str]) -> tuple[Round, bool]:
+        """Make a round, open to votes; tell whether it is new. Idempotent.
+
+        Raises `InvalidArgument` for unusable objects, and for an id whose objects are others.
+        """
+        if len(objects) != self._objects:
+            raise InvalidArgument("objects", f"must be {self._objects}, as the recommender says")
         if len(set(objects)) != len(objects):
             raise InvalidArgument("objects", "must be distinct")
         name = os.urandom(8).hex() if round_id is None else round_id
-        store = runtime.store
-        (number,) = await store.enrol(
-            roster=recommender.rounds_roster, names=[recommender.round_name(name)]
-        )
+        (number,) = await self._store.enrol(roster=self._roster, names=[_name(name)])
         content = json.dumps({"id": name, "objects": list(objects)}).encode()
-        saved = await store.save(key=recommender.definition(number), content=content, expected=0)
-        made = await self.numbered(runtime, recommender, number)
+        saved = await self._store.save(key=self.definition(number), content=content, expected=0)
+        made = await self.by_number(number)
         if made is None or made.id != name or made.objects != tuple(objects):
             raise InvalidArgument("id", "already names a round with other objects")
         # After the objects: a page without them would take votes for nothing.
-        await store.append_page(page=recommender.ballots(number), content=OPEN, expected=0)
-        recommender.touched = True
+        await self._store.append_page(page=self.page(number), content=OPEN, expected=0)
+        self.changed = True
         return made, saved is not None
 
-    async def close(self, runtime: "Runtime", recommender: VotersRecommender, one: Round) -> None:
+    async def close(self, one: Round) -> None:
         """End the voting of a round. Idempotent."""
-        if one.number in self._closed:
-            return
-        page = recommender.ballots(one.number)
-        written = await runtime.store.write_page(page=page, writes=[(0, CLOSED)], guard=(0, OPEN))
-        if not written.done and written.found != CLOSED:
-            # Whoever made the round was interrupted before its page was there: nobody has voted.
-            await runtime.store.append_page(page=page, content=CLOSED, expected=0)
-            await self.close(runtime, recommender, one)
-        self._closed.add(one.number)
-        recommender.touched = True
+        page = self.page(one.number)
+        while one.number not in self._closed:
+            written = await self._store.write_page(page=page, writes=[(0, CLOSED)], guard=(0, OPEN))
+            if written.done or written.found == CLOSED:
+                self._closed[one.number] = True
+                self.changed = True
+            else:
+                # Making the round was interrupted before its page was there: nobody has voted.
+                await self._store.append_page(page=page, content=OPEN, expected=0)
 
-    async def is_closed(
-        self, runtime: "Runtime", recommender: VotersRecommender, one: Round
-    ) -> bool:
+    async def is_closed(self, one: Round) -> bool:
         """Tell whether voting has ended."""
         if one.number not in self._closed:
-            page = recommender.ballots(one.number)
-            if await runtime.store.read_page(page=page, start=0, end=HEAD) == CLOSED:
-                self._closed.add(one.number)
-        return one.number in self._closed
+            page = self.page(one.number)
+            if await self._store.read_page(page=page, start=0, end=HEAD) != CLOSED:
+                return False
+            self._closed[one.number] = True
+        return True
 
-    async def latest(
-        self, runtime: "Runtime", recommender: VotersRecommender, *, most: int = MOST_SHOWN
-    ) -> list[tuple[Round, bool]]:
+    async def latest(self, *, most: int = MOST_SHOWN) -> list[tuple[Round, bool]]:
         """Return the newest rounds in their order, and whether each is closed."""
-        size = await runtime.store.roster_size(roster=recommender.rounds_roster)
+        size = await self.count()
         numbers = range(max(0, size - most), size)
-        found = await asyncio.gather(
-            *(self.numbered(runtime, recommender, number) for number in numbers)
-        )
+        found = await asyncio.gather(*map(self.by_number, numbers))
         made = [one for one in found if one is not None]
-        closed = await asyncio.gather(*(self.is_closed(runtime, recommender, one) for one in made))
+        closed = await asyncio.gather(*map(self.is_closed, made))
         return list(zip(made, closed, strict=True))
 
-    def _keep(self, one: Round) -> Round:
-        if len(self._by_number) >= MOST_HELD:
-            self._by_number.clear()
-            self._numbers.clear()
-        self._by_number[one.number] = one
-        self._numbers[one.id] = one.number
-        return one
+    async def erase(self) -> None:
+        """Erase all rounds and their votes, in the store. Idempotent."""
+        size = await self.count()
+        for start in range(0, size, _TOGETHER):
+            numbers = range(start, min(start + _TOGETHER, size))
+            await self._store.erase(keys=[self.page(number) for number in numbers])
+            await self._store.erase(keys=[self.definition(number) for number in numbers])
+        await self._store.remove_roster(roster=self._roster)
+
+
+def _name(round_id: str) -> bytes:
+    """Return how the roster calls a round."""
+    return hashlib.blake2b(round_id.encode(), digest_size=16).digest()

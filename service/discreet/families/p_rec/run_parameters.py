@@ -9,8 +9,8 @@ import math
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from discreet.families.p_rec.credits import MOST_CREDIT, MOST_OBJECTS
 from discreet.errors import InvalidArgument
+from discreet.families.p_rec.credits import MOST_CREDIT, MOST_OBJECTS
 from discreet.privacy.events import ApproximateRelease
 from discreet.privacy.truncated import TruncatedExponential
 
@@ -180,7 +180,9 @@ def margin(probability: float, scale: float) -> int:
     return high
 
 
-def parameters_at(*, voting: VotingParameters, peers: int, voters: int, delta: float, scale: float) -> RunParameters:
+def parameters_at(
+    *, voting: VotingParameters, peers: int, voters: int, delta: float, scale: float
+) -> RunParameters:
     """Return a run with a given test; refuse if it leaves no room for votes to be used."""
     check_peers(peers, objects=voting.objects, voters=voters)
     if voters > MOST_VOTERS:
@@ -208,7 +210,9 @@ def parameters_at(*, voting: VotingParameters, peers: int, voters: int, delta: f
 
 
 @lru_cache(maxsize=1024)
-def parameters_for(*, voting: VotingParameters, peers: int, voters: int, delta: float) -> RunParameters:
+def parameters_for(
+    *, voting: VotingParameters, peers: int, voters: int, delta: float
+) -> RunParameters:
     """Return the run with the smallest epsilon: a finer test costs more, a coarser one voters."""
     promised = peers * voting.peer_credit
     best: RunParameters | None = None
@@ -231,7 +235,9 @@ def parameters_for(*, voting: VotingParameters, peers: int, voters: int, delta: 
     return best
 
 
-def parameters_within(*, voting: VotingParameters, epsilon: float, voters: int, delta: float) -> RunParameters:
+def parameters_within(
+    *, voting: VotingParameters, epsilon: float, voters: int, delta: float
+) -> RunParameters:
     """Return the run of the fewest peers that costs at most `epsilon`."""
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise InvalidArgument("epsilon", "must be finite and greater than 0")

@@ -47,7 +47,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from discreet.research.published.edges import Graph
+from discreet.research.published.similarity_graph import Graph
 from discreet.families.fclub.linear import Bank
 from discreet.errors import InvalidArgument
 from discreet.privacy.calibration import published_privatizer_scale

@@ -1,15 +1,15 @@
 """LaP-DAP, as published: what a vendor does for the users of other vendors.
 
-Algorithm 2 of the paper named in `adaptive_partition_published`, line by line.
+Algorithm 2 of the paper named in `p_dap`, line by line.
 
 | paper's symbol | name here | range |
 |---|---|---|
-| x_j(t) | `request.context`: forwarded by vendor j | [0,1]^d |
-| k in M_i | `arms`, the vendor's own items | >= 0 |
+| x_j(t) | `context`: forwarded by vendor j | [0,1]^d |
+| k in M_i | `items`, the vendor's own | >= 0 |
 | Tree_k | a stream of `RewardTrees` | |
 | f, F | a reward, and the noisy reward that takes its place | [0,1], any |
 | Delta f / epsilon | `RewardTrees.scale` | 1 / epsilon |
-| G_3 | `control(level) / K` | m^(2 alpha l) * ln(T) / K |
+| G_3 | `exploration(level)` | m^(2 alpha l) * ln(T) / K |
 | m, p, A, alpha, T | as in Algorithm 1 | |
 
 How it is read where the paper is silent or contradicts itself
@@ -30,68 +30,43 @@ Guarantee card
 - The paper claims (Theorem 5) epsilon-DP of one reward against the asking vendor. The noise of a
   tree lacks the factor log T, two trees hold the same reward, line 6 adds no noise at all, and
   which item line 8 selects is seen by the user.
-- Cost of a call: infinite (`ExactRelease`).
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from discreet.research.published.p_dap import PublishedCells, observed
-from discreet.families.p_dap.cell import tallies
-from discreet.families.p_dap.contract import (
-    Address,
-    Choice,
-    Decision,
-    Deeper,
-    Plan,
-    Request,
-    Update,
-    Vector,
-)
 from discreet.errors import InvalidArgument
 from discreet.privacy.continual import LaplaceTree
 from discreet.privacy.continual.dyadic import DyadicState
 from discreet.privacy.noise import NoiseSource
+from discreet.research.published.p_dap_cells import Cell, Cells, Floats, PartitionParameters
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PublishedForOthers(PublishedCells):
+class PublishedForOthers:
     """Algorithm 2. Line 9's noise is added by whoever reports the reward: see `RewardTrees`."""
 
-    def decide(
-        self, *, state: Mapping[Address, Vector], plan: Plan, request: Request, noise: NoiseSource
-    ) -> Decision | Deeper:
-        """Answer by lines 4 to 8. A list repeats them over the items that are left."""
-        address, deeper = self.active(state=state, plan=plan)
-        if deeper is not None:
-            return deeper
-        counts, sums = tallies(state[address], self.arms)
-        means = np.divide(sums, counts, out=np.zeros(self.arms), where=counts > 0)
-        left = request.available
-        choices: list[Choice] = []
-        for _ in range(min(request.limit, len(left))):
-            # Lines 5 and 6, else line 8.
-            short = left[counts[left] < self.exploration(address.level)]
-            slot = int(short[0] if len(short) else left[means[left].argmax()])
-            choices.append(Choice(slot=slot, propensity=1.0))
-            left = left[left != slot]
-        return Decision(
-            choices=tuple(choices),
-            address=address,
-            events=plan.events,
-            personalised=bool(plan.events),
-        )
+    def __init__(self, parameters: PartitionParameters, *, dimensions: int, items: int) -> None:
+        if items < 1:
+            raise InvalidArgument("items", "must be at least 1")
+        self._parameters = parameters
+        self._items = items
+        self.cells = Cells(parameters, dimensions=dimensions, slots=items)
+
+    def decide(self, context: Floats) -> tuple[Cell, int]:
+        """Return the active cell and the chosen item: lines 4 to 8."""
+        cell = self.cells.active(context)
+        short = np.flatnonzero(cell.counts < self.exploration(cell.level))
+        return cell, int(short[0] if len(short) else cell.means().argmax())
 
     def exploration(self, level: int) -> float:
         """Return G_3: how often each item is tried in a cell before the best is selected."""
-        return self.control(level) / max(1, self.arms)
+        return self._parameters.control(level) / self._items
 
-    def learn(self, *, decision: Decision, choice: int, reward: float) -> Update:
+    def learn(self, cell: Cell, slot: int, reward: float) -> None:
         """Line 11. `reward` is f while exploring (line 6) and F of line 9 afterwards."""
-        return observed(decision=decision, choice=choice, reward=reward, exact_below=0)
+        cell.add(slot, reward)
 
 
 class RewardTrees:

@@ -1,1 +1,1 @@
-"""Rivals."""
+"""What the papers compare their algorithms with, for comparison only."""

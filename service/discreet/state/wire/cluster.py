@@ -127,8 +127,8 @@ class Cluster(Topology):
             return
         if code == "ASK":
             # The permission must directly precede the command; nobody waits for its answer.
-            (asking,) = packed_group([(b"ASKING",)])
-            asking.group.future.cancel()
+            group, (asking,) = packed_group([(b"ASKING",)])
+            group.future.cancel()
             owner.send((asking, command))
             return
         self._map_again()
@@ -178,13 +178,12 @@ class Cluster(Topology):
 
     async def _ask_slots(self) -> tuple[str, Any]:
         """Return CLUSTER SLOTS and the host that was asked, from any member that answers."""
-        members = [*self._server_at, *self._location.nodes]
-        random.shuffle(members)
-        members.sort(
-            key=lambda node: node not in self._server_at or not self._server_at[node].is_up
-        )
+        up = [node for node, server in self._server_at.items() if server.is_up]
+        others = [*self._server_at, *self._location.nodes]
+        random.shuffle(up)
+        random.shuffle(others)
         failure = "no member of the cluster can be reached"
-        for node in dict.fromkeys(members):
+        for node in dict.fromkeys([*up, *others]):
             try:
                 return node.host, await first_answer(
                     self._location,

@@ -70,10 +70,10 @@ def packed(words: Sequence[Word]) -> bytes:
 
 def packed_group(
     commands: Sequence[Sequence[Word]], *, deadline: float = float("inf")
-) -> list[PendingCommand]:
-    """Return commands about the server itself as one group; they have no key."""
+) -> tuple[Group, list[PendingCommand]]:
+    """Return commands about the server itself, which have no key, and their group."""
     group = Group(asyncio.get_running_loop(), len(commands))
-    return [
+    return group, [
         PendingCommand(packed(words), b"", False, deadline, group, position)
         for position, words in enumerate(commands)
     ]

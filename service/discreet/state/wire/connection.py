@@ -77,9 +77,9 @@ class PipelinedConnection(asyncio.Protocol):
 
     async def ask(self, *commands: Sequence[Word]) -> list[Any]:
         """Send commands about the server itself; return their replies, or raise the first error."""
-        group = packed_group(commands)
-        self.send(group)
-        answers = await group[0].group.future
+        group, pending = packed_group(commands)
+        self.send(pending)
+        answers = await group.future
         for answer in answers:
             if isinstance(answer, Exception):
                 raise answer

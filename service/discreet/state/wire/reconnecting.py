@@ -111,7 +111,7 @@ class ReconnectingConnection:
             _fail(expired, self._reason())
 
     async def connected(self, deadline: float) -> None:
-        """Return once there is a connection; raise why not at the deadline, or at once if hopeless."""
+        """Return once it is connected; raise why not at the deadline, or at once if hopeless."""
         while self._connection is None:
             if isinstance(self._failure, StoreUnsuitable):
                 raise self._failure

@@ -123,8 +123,8 @@ class Topology(ABC):
             return
         self._loading.add(server)
         deadline = self._loop.time() + self._timeout
-        commands = packed_group(loading(self._scripts), deadline=deadline)
-        commands[0].group.future.add_done_callback(lambda _: self._loading.discard(server))
+        group, commands = packed_group(loading(self._scripts), deadline=deadline)
+        group.future.add_done_callback(lambda _: self._loading.discard(server))
         server.send(commands)
 
     def _resubmit(self, command: PendingCommand) -> None:

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-
+from discreet.errors import InvalidArgument
 from discreet.families.collaborative.on_device.catalogue import (
     EVERYTHING,
     NOTHING,
@@ -16,7 +16,7 @@ from discreet.families.collaborative.on_device.catalogue import (
     maximal_rows,
     scope_of,
 )
-from discreet.errors import InvalidArgument
+
 from tests.families.collaborative.on_device.profiles import FIVE, five, made
 
 

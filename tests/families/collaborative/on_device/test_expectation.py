@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-
+from discreet.errors import InvalidArgument
 from discreet.families.collaborative.on_device.calibration import calibrate
 from discreet.families.collaborative.on_device.catalogue import (
     PERTURBED,
@@ -15,8 +15,8 @@ from discreet.families.collaborative.on_device.catalogue import (
 from discreet.families.collaborative.on_device.expectation import Expectation
 from discreet.families.collaborative.on_device.perturbation import Release, perturb
 from discreet.families.collaborative.on_device.sanitisation import sanitise
-from discreet.errors import InvalidArgument
 from discreet.research.noise import SeededNoise
+
 from tests.families.collaborative.on_device.profiles import WrittenNoise, five, made
 
 

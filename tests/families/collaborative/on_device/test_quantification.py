@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
-
+from discreet.errors import InvalidArgument
 from discreet.families.collaborative.on_device import quantification as profile_quantification
 from discreet.families.collaborative.on_device.catalogue import (
     EVERYTHING,
@@ -14,7 +14,7 @@ from discreet.families.collaborative.on_device.catalogue import (
     Level,
 )
 from discreet.families.collaborative.on_device.quantification import STEP, quantify, search
-from discreet.errors import InvalidArgument
+
 from tests.families.collaborative.on_device.profiles import five, made
 
 

@@ -1,0 +1,144 @@
+"""Noise that is written down in advance, so that a mechanism's whole distribution can be read off.
+
+A choice asks for one number of so many bits and maps it to an outcome. Handing the *shipped* code
+every possible number would give its exact distribution; since a draw walks through cumulative
+weights it is monotone in that number, and bisection finds the handful of places where the outcome
+changes. Nothing is assumed about the weights, the table or the rounding of the draw: what is
+measured is what would be served.
+
+Numeric mechanisms ask for noise of a scale. A humming source answers a constant and writes the
+request down: at 0 the value that comes back shows how the input was rounded, at 1 how long a step
+is, and the request shows the noise that would have hidden the value. That the sampler then
+delivers noise of this scale is the fits' business.
+"""
+
+from collections.abc import Callable, Hashable
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.privacy.noise import Integers, NoiseSource
+
+Answer = tuple[int, int]
+"""A number and how many bits it has."""
+
+ZEROS: tuple[Answer, ...] = ((0, 1),) * 64
+"""What requests are answered that come after the ones of interest."""
+
+
+class ScriptedNoise:
+    """Uniform bits from a list, the first for the first request and so on."""
+
+    production: ClassVar[bool] = False
+
+    def __init__(self, answers: tuple[Answer, ...]) -> None:
+        self._answers = answers
+        self.asked: list[int] = []
+
+    def bits(self, count: int) -> int:
+        """Return the next number of the script, stretched or cut to `count` bits."""
+        number, written = self._answers[len(self.asked)]
+        self.asked.append(count)
+        return number << (count - written) if count >= written else number >> (written - count)
+
+    def discrete_laplace(self, *, scale: float, size: int) -> Integers:
+        raise AssertionError("a choice asks for uniform bits only")
+
+    def discrete_gaussian(self, *, scale: float, size: int) -> Integers:
+        raise AssertionError("a choice asks for uniform bits only")
+
+
+class ConstantNoise:
+    """The same number of steps for every request, and a note of every scale that was asked for."""
+
+    production: ClassVar[bool] = False
+
+    def __init__(self, steps: int = 0) -> None:
+        self._steps = steps
+        self.laplace: list[float] = []
+        self.gaussian: list[float] = []
+
+    def bits(self, count: int) -> int:
+        raise AssertionError("a number is hidden by noise, not by a choice")
+
+    def discrete_laplace(self, *, scale: float, size: int) -> Integers:
+        """Note the scale, once for each draw."""
+        self.laplace.extend([scale] * size)
+        return np.full(size, self._steps, dtype=np.int64)
+
+    def discrete_gaussian(self, *, scale: float, size: int) -> Integers:
+        """Note the scale, once for each draw."""
+        self.gaussian.extend([scale] * size)
+        return np.full(size, self._steps, dtype=np.int64)
+
+
+Draw = Callable[[NoiseSource], Hashable]
+
+_PROBES = 5
+"""Parts into which an interval of equal outcomes is cut to see whether they are equal."""
+
+
+def distribution(draw: Draw) -> dict[Hashable, Fraction]:
+    """Return the exact distribution of an outcome that is a monotone function of its bits.
+
+    The draw may ask for bits several times (a list of several items does); each further request
+    is then explored below every outcome of the ones before.
+    """
+    found: dict[Hashable, Fraction] = {}
+    _explore(draw, (), Fraction(1), found)
+    return found
+
+
+def _explore(
+    draw: Draw, fixed: tuple[Answer, ...], mass: Fraction, found: dict[Hashable, Fraction]
+) -> None:
+    """Add the outcomes that follow `fixed` requests already answered."""
+    depth = len(fixed)
+    probe = ScriptedNoise(fixed + ZEROS)
+    outcome = draw(probe)
+    if len(probe.asked) <= depth:
+        found[outcome] = found.get(outcome, Fraction(0)) + mass
+        return
+    bits = probe.asked[depth]
+    last = len(probe.asked) == depth + 1
+
+    def prefix(number: int) -> Hashable:
+        """Name what this request decided: the outcome, or its first depth+1 parts."""
+        seen = draw(ScriptedNoise((*fixed, (number, bits), *ZEROS)))
+        return seen if last else _parts(seen)[: depth + 1]
+
+    start, width = 0, 1 << bits
+    while start < width:
+        here = prefix(start)
+        end = _last_same(prefix, here, start, width - 1) + 1
+        share = mass * Fraction(end - start, width)
+        if last:
+            found[here] = found.get(here, Fraction(0)) + share
+        else:
+            _explore(draw, (*fixed, (start, bits)), share, found)
+        start = end
+
+
+def _parts(outcome: Hashable) -> tuple[Hashable, ...]:
+    if not isinstance(outcome, tuple):
+        raise TypeError("an outcome of several draws must be a tuple, in the order of the draws")
+    return outcome
+
+
+def _last_same(prefix: Callable[[int], Hashable], value: Hashable, low: int, high: int) -> int:
+    """Return the greatest number up to `high` that still gives `value`, by bisection."""
+    first = low
+    if prefix(high) == value:
+        low = high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if prefix(middle) == value:
+            low = middle
+        else:
+            high = middle
+    # Bisection would overlook an outcome that comes and goes; a draw that is monotone has none.
+    for part in range(1, _PROBES):
+        if prefix(first + (low - first) * part // _PROBES) != value:
+            raise ArithmeticError("the outcome is no monotone function of the bits")
+    return low

@@ -1,0 +1,195 @@
+"""From a caller's question to rows that can be ranked: sparse features, checked."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from discreet.errors import InvalidArgument
+from discreet.families.documents import SparseFeatures
+from discreet.families.mirror_descent.document import MirrorDescentDocument
+from discreet.families.mirror_descent.model import MirrorQuestion
+from discreet.families.mirror_descent.notes import MOST_NOTE, note_size
+from discreet.families.mirror_descent.sparse import (
+    MOST_NONZEROS,
+    Crossing,
+    GridRows,
+    SparseRows,
+    on_grid,
+    read_rows,
+)
+from discreet.families.questions import Ask, Candidate, Sparse, Vector, refuse_unused
+from discreet.families.stored import Slots, StoredDocument
+
+NO_FEATURES = SparseRows(np.zeros(2, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
+_NO_SLOTS: Slots = np.zeros(0, dtype=np.intp)
+
+
+class QuestionReader:
+    """Reads questions to one document; knows the features of its catalogue.
+
+    `available` is the recommender's rule for which items may be shown. Raises `InvalidArgument` if
+    the catalogue's features cannot be read.
+    """
+
+    def __init__(
+        self,
+        document: MirrorDescentDocument,
+        stored: StoredDocument,
+        available: Callable[..., Slots],
+    ) -> None:
+        shape = document.features
+        self.crossing = None if shape.clients is None else Crossing(shape.clients, shape.items or 0)
+        self._clip = document.learning.clip
+        self._most = shape.most_nonzeros
+        self._hides_lengths = document.privacy.answers != "exact"
+        self._dimension = shape.size if self.crossing is None else self.crossing.items
+        self._available = available
+        features = {
+            stored.slots[item.id]: (item.id, item.features)
+            for item in document.items
+            if isinstance(item.features, SparseFeatures)
+        }
+        slots = sorted(features)
+        self._catalogue = self._laid_out(
+            read_rows(
+                [(features[slot][1].indices, features[slot][1].values) for slot in slots],
+                dimension=self._dimension,
+                most=self._most,
+                name=lambda row: f"items[{features[slots[row]][0]}].features",
+            )
+        )
+        self._row_of = np.full(stored.next_slot, -1, dtype=np.intp)
+        self._row_of[slots] = np.arange(len(slots))
+        shown = self._with_features(available(exclude=(), candidates=None))
+        self._everything = self._catalogue.take(self._row_of[shown]), shown
+
+    def _with_features(self, slots: Slots) -> Slots:
+        return slots[self._row_of[slots] >= 0]
+
+    def _laid_out(self, rows: SparseRows) -> SparseRows:
+        """Clip what will not be multiplied any more; crossed rows are clipped when they are."""
+        return rows if self.crossing is not None else on_grid(rows, bound=self._clip)
+
+    def question(self, ask: Ask, client: bytes) -> MirrorQuestion:
+        """Return what is asked, or raise `InvalidArgument` naming the field."""
+        refuse_unused(ask, uses=("features",))
+        features = self._client(ask.features)
+        given = ask.candidates
+        inline = [one for one in given or () if isinstance(one, Candidate)]
+        ids: tuple[str, ...] | None = None
+        if given is not None and inline:
+            if len(inline) != len(given):
+                raise InvalidArgument("candidates", "must be ids, or all have features")
+            rows, ids = self._inline(inline, ask.exclude)
+            slots = _NO_SLOTS
+        elif given is None and not ask.exclude:
+            rows, slots = self._everything
+        else:
+            named = [one for one in given if isinstance(one, str)] if given is not None else None
+            slots = self._with_features(self._available(exclude=ask.exclude, candidates=named))
+            rows = self._catalogue.take(self._row_of[slots])
+        question = MirrorQuestion(
+            client=client,
+            limit=ask.limit,
+            features=features,
+            rows=rows,
+            slots=slots,
+            ids=ids,
+            personal=ask.features is not None or ids is not None,
+        )
+        self._require_room(question)
+        return question
+
+    def _client(self, features: Vector | None) -> SparseRows:
+        if features is None:
+            return NO_FEATURES
+        if self.crossing is None:
+            raise InvalidArgument(
+                "features", "are not used by this recommender: it has no features of clients"
+            )
+        return read_rows(
+            [_pair(features, "features")],
+            dimension=self.crossing.clients,
+            most=self._most,
+            name=lambda _: "features",
+        )
+
+    def _inline(
+        self, inline: Sequence[Candidate], exclude: Sequence[str]
+    ) -> tuple[SparseRows, tuple[str, ...]]:
+        read = read_rows(
+            [
+                _pair(one.features, f"candidates.{place}.features")
+                for place, one in enumerate(inline)
+            ],
+            dimension=self._dimension,
+            most=self._most,
+            name=lambda row: f"candidates.{row}.features",
+        )
+        rows = self._laid_out(read)
+        ids = tuple(one.id for one in inline)
+        if len(set(ids)) != len(ids):
+            raise InvalidArgument("candidates", "must have distinct ids")
+        if exclude:
+            out = set(exclude)
+            kept = [place for place, item in enumerate(ids) if item not in out]
+            ids, rows = tuple(ids[place] for place in kept), rows.take(kept)
+        return rows, ids
+
+    def _require_room(self, question: MirrorQuestion) -> None:
+        """Everything that feedback will need must fit into the recommendation id."""
+        own, rows = len(question.features.indices), question.rows
+        longest = int(rows.lengths.max()) if len(rows) else 0
+        if self.crossing is not None and (own + 1) * (longest + 1) - 1 > MOST_NONZEROS:
+            raise InvalidArgument(
+                "features",
+                f"are too many: with an item's there would be more than {MOST_NONZEROS} products",
+            )
+        if self.note_size(question) > MOST_NOTE:
+            raise InvalidArgument(
+                "limit",
+                "must be smaller: the features of so many candidates do not fit a "
+                "recommendation_id; lower features.most_nonzeros, or put items into the catalogue",
+            )
+
+    def note_size(self, question: MirrorQuestion) -> int:
+        """Return the bytes of the note of an answer: by public facts, if answers are private."""
+        client, items = len(question.features.indices), np.sort(question.rows.lengths)[::-1]
+        if self._hides_lengths:
+            client = self._most if question.personal and self.crossing is not None else 0
+            items = np.full(len(items), self._most)
+        shown = items[: question.limit].tolist() if question.ids is not None else ()
+        return note_size(client=client, items=shown)
+
+    # What is learned from.
+
+    def record(self, client: SparseRows, item: SparseRows) -> GridRows:
+        """Return what would be learned from: one row, crossed and clipped."""
+        if self.crossing is not None:
+            item = self.crossing.crossed(client, item)
+        return on_grid(item, bound=self._clip)
+
+    def features_of(self, slot: int) -> SparseRows | None:
+        """Return a catalogue item's features, if it has any still."""
+        row = int(self._row_of[slot]) if slot < len(self._row_of) else -1
+        return None if row < 0 else self._catalogue.take([row])
+
+
+def without_client(question: MirrorQuestion) -> MirrorQuestion:
+    """Return the question without what it tells about the client.
+
+    Candidates that the caller described may be described for the client: nothing is left of their
+    features, so that they are in random order.
+    """
+    rows = question.rows
+    if question.ids is not None:
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        rows = replace(NO_FEATURES, offsets=offsets)
+    return replace(question, features=NO_FEATURES, rows=rows, personal=False)
+
+
+def _pair(features: Vector, field: str) -> tuple[Sequence[int], Sequence[float]]:
+    if not isinstance(features, Sparse):
+        raise InvalidArgument(field, "must have indices and values for this recommender")
+    return features.indices, features.values

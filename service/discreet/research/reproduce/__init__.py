@@ -1,0 +1,1 @@
+"""`discreet reproduce`: one module a paper, and what they share."""

@@ -1,0 +1,120 @@
+"""One player in one world of federated clusters, and what came of many."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.research.worlds.environments import Floats
+from discreet.research.reproduce.fclub_algorithms import Contender
+from discreet.research.worlds.fclub import LinearWorld
+
+POINTS = 50
+"""Points of a curve."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Played:
+    """Regret and communications after so many rounds, and how long a round took."""
+
+    rounds: Floats
+    regret: Floats
+    communications: Floats
+    ms_per_round: float
+
+
+@dataclass(frozen=True, slots=True)
+class FclubTrial:
+    """A contender in a world; `world` makes it from the seed and must be picklable."""
+
+    contender: Contender
+    world: Callable[[int], LinearWorld]
+    rounds: int
+    seed: int
+    clusters: int = 4
+
+    def run(self) -> Played:
+        """Play it. Time is counted for the player alone, not for making the world."""
+        world = self.world(self.seed)
+        player = self.contender.open(
+            servers=world.servers.tolist(),
+            dimensions=world.dimensions,
+            rounds=self.rounds,
+            clusters=self.clusters,
+            seed=self.seed,
+        )
+        marks = np.unique(np.linspace(0, self.rounds, POINTS + 1).astype(np.int64))[1:]
+        regrets, talks = [], []
+        regret, spent, done, at = 0.0, 0.0, 0, 0
+        for offers in world.offers(rounds=self.rounds):
+            best = offers.means.max(axis=1)
+            started = time.process_time()
+            for users, items, means, luck, top in zip(
+                offers.users.tolist(), offers.items, offers.means, offers.luck, best, strict=True
+            ):
+                chosen = player.choose(users, items)
+                mean = means[chosen]
+                regret += top - mean
+                player.learn(users, items[chosen], 1.0 if luck < mean else 0.0)
+                done += 1
+                if done == marks[at]:
+                    regrets.append(float(regret))
+                    talks.append(float(player.communications))
+                    at = min(at + 1, len(marks) - 1)
+            spent += time.process_time() - started
+        return Played(
+            rounds=marks.astype(np.float64),
+            regret=np.array(regrets),
+            communications=np.array(talks),
+            ms_per_round=1e3 * spent / self.rounds,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """A contender's runs, one a seed."""
+
+    contender: Contender
+    runs: tuple[Played, ...]
+
+    def regret_at(self, rounds: int) -> tuple[float, float]:
+        """Return the mean and the standard deviation of the regret after so many rounds."""
+        found = [float(np.interp(rounds, run.rounds, run.regret)) for run in self.runs]
+        return float(np.mean(found)), float(np.std(found, ddof=1)) if len(found) > 1 else 0.0
+
+    def row(self, rounds: int) -> dict[str, Any]:
+        """Return the row that programs read, after so many rounds."""
+        mean, deviation = self.regret_at(rounds)
+        talks = [float(np.interp(rounds, run.rounds, run.communications)) for run in self.runs]
+        return {
+            "algorithm": self.contender.name,
+            "reading": self.contender.reading,
+            "epsilon": self.contender.epsilon,
+            "delta": self.contender.delta,
+            "trigger": self.contender.trigger,
+            "regret_mean": mean,
+            "regret_std": deviation,
+            "communications": float(np.mean(talks)),
+            "ms_per_round": float(np.mean([run.ms_per_round for run in self.runs])),
+        }
+
+    def detail(self, rounds: int) -> dict[str, Any]:
+        """Return the row with the curves of every seed."""
+        return {
+            **self.row(rounds),
+            "curve": {
+                "rounds": self.runs[0].rounds.tolist(),
+                "regret": [run.regret.tolist() for run in self.runs],
+                "communications": [run.communications.tolist() for run in self.runs],
+            },
+        }
+
+
+def gathered(contenders: Sequence[Contender], runs: Sequence[Played], seeds: int) -> list[Outcome]:
+    """Return the outcomes of contenders whose runs, seed after seed, follow one another."""
+    return [
+        Outcome(contender, tuple(runs[at * seeds : (at + 1) * seeds]))
+        for at, contender in enumerate(contenders)
+    ]

@@ -1,0 +1,294 @@
+"""Regenerating the claims of p-REC: expected loss and epsilon, each beside its bound.
+
+The paper has no experiments; it has two theorems with constants. So what is measured is what they
+bound: how many recommended objects the client dislikes, and how much a run tells about a voter,
+over numbers of voters, peers, objects and rounds, radius and diversity. Every electorate has
+exactly the peers that it promises. The others vote in four ways, one of which watches the run
+(`electorates`); a row holds the worst of the four. Both readings play the same electorates.
+
+`epsilon_exact` is the largest loss over *all* runs, of any voters and any client, where that can
+be computed (one credit a voter, up to 200 voters of 2 objects, 60 of 3); otherwise the largest over
+all voters in the runs that were played, computed exactly. With the served reading the test's
+epsilon is added in full. Polis conversations are real voters, with the client and the silence that
+they have.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.families.p_rec.run_parameters import Voting, terms_for
+from discreet.errors import InvalidArgument
+from discreet.research.worlds.electorates import PATTERNS
+from discreet.research.reproduce.papers import ProgressWatcher, ReproductionOptions
+from discreet.research.reproduce.tables import Figure, Line, Panel, Reproduction, ResultTable
+from discreet.research.worlds.polis import Conversation, Participants, conversations
+from discreet.research.reproduce.p_rec_trials import Case, Played, Reading, VoterTrial, play, worst_epsilon
+from discreet.research.reproduce.trials import play_all
+
+SEEDS, QUICK_SEEDS = 5, 2
+DELTA = 1e-9
+STATEMENTS, KEEN, CLIENTS = 60, 200, 5
+COMPUTABLE = {2: 200, 3: 60}
+"""Of how many voters the worst of all runs is computed, by objects."""
+READINGS: tuple[Reading, ...] = ("published", "served")
+
+# n, m, T, D, R, P
+Numbers = tuple[int, int, int, int, int, int]
+QUICK: tuple[Numbers, ...] = (
+    (100, 2, 100, 0, 0, 40),
+    (200, 2, 100, 0, 0, 40),
+    (200, 2, 100, 0, 0, 80),
+    (200, 2, 400, 0, 0, 80),
+    (60, 3, 100, 0, 0, 30),
+    (1_000, 3, 100, 0, 1, 300),
+    (1_000, 3, 100, 2, 0, 300),
+    (1_000, 3, 100, 2, 2, 300),
+    (10_000, 3, 100, 0, 0, 1_000),
+)
+FULL: tuple[Numbers, ...] = (
+    *QUICK,
+    *((n, 2, 200, 0, 0, 150) for n in (500, 2_000, 8_000, 32_000)),
+    *((8_000, 2, 200, 0, 0, peers) for peers in (300, 600, 1_200, 2_400)),
+    *((4_000, 3, 300, 0, radius, 1_000) for radius in (0, 1, 2, 4, 8)),
+    *((4_000, 3, 300, diversity, 0, 1_000) for diversity in (1, 2, 4, 8)),
+    (40_000, 10, 1_000, 0, 0, 4_000),
+)
+
+PUBLISHED: dict[str, Any] = {
+    "epsilon": "36 m^2 (2D+2R+1) ln(T/(R+1)) / P; with D = R = 0, 18 m^2 ln(T) / P",
+    "loss": "2m (2R+1) ln((2R+1) n / ((R+1) P)) + gamma T",
+    "experiments": None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A case and what was measured; `every_run` tells which of the two epsilons it is."""
+
+    case: Case
+    lost: float
+    spread: float
+    told: float
+    every_run: bool
+    by_pattern: dict[str, float]
+    curve: tuple[float, ...] = ()
+
+    def row(self) -> dict[str, Any]:
+        """Return the row that programs read."""
+        voting = self.case.voting
+        return {
+            "reading": self.case.reading,
+            "n": self.case.voters,
+            "m": voting.objects,
+            "T": voting.rounds,
+            "D": voting.diversity,
+            "R": voting.radius,
+            "P": self.case.peers,
+            "loss_mean": self.lost,
+            "loss_bound": self.case.loss_bound,
+            "epsilon_exact": self.told,
+            "epsilon_bound": self.case.epsilon_bound,
+        }
+
+
+def case_of(reading: Reading, numbers: Numbers) -> Case:
+    """Return one choice of parameters in one reading."""
+    voters, objects, rounds, diversity, radius, peers = numbers
+    voting = Voting(objects=objects, rounds=rounds, radius=radius, diversity=diversity)
+    terms = None
+    if reading == "served":
+        terms = terms_for(voting=voting, peers=peers, voters=voters, delta=DELTA)
+    return Case(reading, voting, peers, voters, terms)
+
+
+def reproduce(options: ReproductionOptions, watch: ProgressWatcher) -> Reproduction:
+    """Play everything and put the bounds beside it."""
+    seeds = options.seeds or (QUICK_SEEDS if options.quick else SEEDS)
+    if seeds < 1:
+        raise InvalidArgument("seeds", "must be at least 1")
+    wanted = QUICK if options.quick else FULL
+    if options.rounds is not None:
+        wanted = tuple((n, m, options.rounds, d, r, p) for n, m, _, d, r, p in wanted)
+    real = [] if options.data is None else _real(options.data, quick=options.quick)
+    cases = [case_of(reading, numbers) for numbers in wanted for reading in READINGS]
+    trials = [
+        VoterTrial(case, pattern, seed)
+        for case in cases
+        for pattern in PATTERNS
+        for seed in range(seeds)
+    ]
+    total = sum(trial.rounds for trial in trials)
+    played = 0
+
+    def progress(at: int) -> None:
+        nonlocal played
+        played += trials[at].rounds
+        watch(played, total, f"{trials[at].case.reading}, {trials[at].pattern}")
+
+    watch(0, total, "starting")
+    outcomes = iter(play_all(trials, progress=progress, processes=options.processes))
+    found = [
+        _gathered(case, {pattern: [next(outcomes) for _ in range(seeds)] for pattern in PATTERNS})
+        for case in cases
+    ]
+    talks = [one for conversation in real for one in _polis(conversation)]
+    return _told(found, talks, seeds=seeds)
+
+
+def _gathered(case: Case, played: dict[str, list[Played]]) -> Found:
+    means = {name: float(np.mean([one.lost for one in many])) for name, many in played.items()}
+    worst = max(means, key=means.__getitem__)
+    losses = [one.lost for one in played[worst]]
+    told = max(one.told for many in played.values() for one in many)
+    voting = case.voting
+    every_run = voting.credit == 1 and case.voters <= COMPUTABLE.get(voting.objects, 0)
+    if every_run:
+        least = case.peers + 1 if case.terms is None else case.terms.survivors + 1
+        most = worst_epsilon(voting, least=least, voters=case.voters)
+        told = max(told, most + (0.0 if case.terms is None else case.terms.test_epsilon))
+    curve = np.mean([one.curve for one in played[worst]], axis=0)
+    spread = float(np.std(losses, ddof=1)) if len(losses) > 1 else 0.0
+    return Found(case, means[worst], spread, told, every_run, means, tuple(map(float, curve)))
+
+
+def _real(folder: Path, *, quick: bool) -> list[Conversation]:
+    """Return the dense part of every conversation that has enough keen voters."""
+    dense = [conversation.core(STATEMENTS) for conversation in conversations(folder)]
+    large = [conversation for conversation in dense if len(conversation.votes) >= KEEN]
+    return large[:2] if quick else large
+
+
+def _polis(conversation: Conversation) -> list[tuple[str, Found]]:
+    """Let the keenest participants be clients, with a third of the voters as their peers.
+
+    As published everybody votes, so silence is replaced by chance. The radius is what makes that
+    third peers.
+    """
+    found: list[tuple[str, Found]] = []
+    by_reading: dict[Reading, list[tuple[Case, Played]]] = {reading: [] for reading in READINGS}
+    for client in conversation.clients(CLIENTS):
+        silent = Participants(conversation, client)
+        spoken = silent.spoken(client)
+        peers = silent.voters // 3
+        radius = int(np.sort(spoken.distances())[peers - 1])
+        if silent.rounds < 2 * (radius + 1):
+            continue
+        for reading, electorate in (("published", spoken), ("served", silent)):
+            numbers = (silent.voters, 2, silent.rounds, 0, radius, peers)
+            case = case_of("published" if reading == "published" else "served", numbers)
+            by_reading[case.reading].append((case, play(case, electorate, seed=client)))
+    for many in by_reading.values():
+        for case, played in many:
+            one = Found(case, float(played.lost), 0.0, played.told, False, {})
+            found.append((conversation.name, one))
+    return found
+
+
+def _told(
+    found: Sequence[Found], talks: Sequence[tuple[str, Found]], *, seeds: int
+) -> Reproduction:
+    every = [*found, *(one for _, one in talks)]
+    below = sum(one.lost <= one.case.loss_bound for one in every)
+    held = sum(one.told <= one.case.epsilon_bound for one in every)
+    cheaper = [
+        published.case.epsilon_bound / served.case.epsilon_bound
+        for published, served in zip(found[::2], found[1::2], strict=True)
+    ]
+    tables = [_table("made-up voters", [("", one) for one in found])]
+    if talks:
+        tables.append(_table("Polis conversations", talks))
+    return Reproduction(
+        name="p-rec",
+        seeds=seeds,
+        results=[one.row() for one in every],
+        published=PUBLISHED,
+        details={
+            "delta": DELTA,
+            "cases": [
+                {**one.row(), "every_run": one.every_run, "loss_by_pattern": one.by_pattern}
+                for one in found
+            ],
+            "polis": [{"conversation": name, **one.row()} for name, one in talks],
+        },
+        tables=tables,
+        figures=_figures(found),
+        notes=[
+            f"loss within its bound in {below} of {len(every)} rows",
+            f"epsilon within its bound in {held} of {len(every)} rows",
+            f"the served bound is {min(cheaper):.2g} to {max(cheaper):.2g} times below the "
+            "published one, and presumes nothing about the voters",
+        ],
+    )
+
+
+def _table(title: str, found: Sequence[tuple[str, Found]]) -> ResultTable:
+    rows = []
+    for name, one in found:
+        row = one.row()
+        rows.append(
+            (
+                name or one.case.reading,
+                *([one.case.reading] if name else []),
+                *(f"{row[letter]:,}" for letter in "nmTDRP"),
+                f"{one.lost:.1f} ± {one.spread:.1f}" if not name else f"{one.lost:.0f}",
+                f"{one.case.loss_bound:.1f}",
+                f"{one.told:.3g}" + ("" if one.every_run else " *"),
+                f"{one.case.epsilon_bound:.3g}",
+            )
+        )
+    first = ["reading"] if found and not found[0][0] else ["conversation", "reading"]
+    columns = [*first, *"nmTDRP", "loss", "its bound", "epsilon", "its bound"]
+    return ResultTable(f"{title} (* in the runs played; otherwise in every run)", columns, rows)
+
+
+_LETTERS = {"n": "voters", "P": "peers", "R": "radius", "D": "diversity"}
+
+
+def _figures(found: Sequence[Found]) -> list[Figure]:
+    """Draw loss and epsilon over whichever numbers were varied, each with its bound."""
+    panels = [
+        panel
+        for letter, what in (("n", "loss"), ("R", "loss"), ("P", "epsilon"), ("D", "epsilon"))
+        if (panel := _over(found, letter, what)) is not None
+    ]
+    most = max(one.case.voters for one in found)
+    curves = [one for one in found if one.case.voters == most][:2]
+    lines = [
+        Line(one.case.reading, list(range(1, len(one.curve) + 1)), list(one.curve))
+        for one in curves
+    ]
+    return [
+        Figure("loss-and-epsilon", "p-REC: what was measured, and its bounds", panels),
+        Figure(
+            "learning",
+            f"p-REC: {most:,} voters, {curves[0].case.peers:,} of them peers",
+            [Panel("objects disliked so far", "rounds", "objects", lines)],
+        ),
+    ]
+
+
+def _over(found: Sequence[Found], letter: str, what: str) -> Panel | None:
+    """Draw the most cases that differ in this number alone."""
+    groups: dict[tuple[Any, ...], list[Found]] = {}
+    for one in found:
+        row = one.row()
+        groups.setdefault(tuple(row[other] for other in "nmTDRP" if other != letter), []).append(
+            one
+        )
+    largest = max(groups.values(), key=lambda many: len(many))
+    group = sorted(largest, key=lambda one: float(one.row()[letter]))
+    if len(group) < 2 * len(READINGS):
+        return None
+    lines = []
+    for reading in READINGS:
+        rows = [one.row() for one in group if one.case.reading == reading]
+        places = [row[letter] for row in rows]
+        key = "loss_mean" if what == "loss" else "epsilon_exact"
+        lines.append(Line(reading, places, [row[key] for row in rows]))
+        lines.append(Line(f"{reading}, its bound", places, [row[f"{what}_bound"] for row in rows]))
+    name = _LETTERS[letter]
+    return Panel(f"{what} over {name}", name, what, lines, log_x=letter in "nP")

@@ -1,0 +1,59 @@
+"""Drawing figures as PNG files, with matplotlib if it is there (the extra `plots`)."""
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from discreet.research.reproduce.tables import Figure, Line
+
+HOW_TO_DRAW = "no pictures without matplotlib: pip install 'discreet[plots]'"
+
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+"""Okabe and Ito's palette, which colour-blind readers can tell apart."""
+
+
+def can_draw() -> bool:
+    """Tell whether matplotlib is installed."""
+    return find_spec("matplotlib") is not None
+
+
+def draw(figures: Sequence[Figure], folder: Path) -> list[Path]:
+    """Write every figure into the folder; return the files."""
+    # A heavy import, and optional.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Canvas
+
+    paths = []
+    for figure in figures:
+        canvas = Canvas(figsize=(4.6 * len(figure.panels), 3.6), layout="constrained")
+        FigureCanvasAgg(canvas)
+        canvas.suptitle(figure.title, fontsize=11)
+        every = canvas.subplots(1, len(figure.panels), squeeze=False)[0]
+        for axes, panel in zip(every, figure.panels, strict=True):
+            for number, line in enumerate(panel.lines):
+                _draw_line(axes, line, number)
+            axes.set_title(panel.title, fontsize=10)
+            axes.set_xlabel(panel.xlabel)
+            axes.set_ylabel(panel.ylabel)
+            axes.set_xscale("log" if panel.log_x else "linear")
+            axes.grid(alpha=0.25)
+            axes.spines[["top", "right"]].set_visible(False)
+        every[0].legend(fontsize=8, frameon=False)
+        path = folder / f"{figure.name}.png"
+        canvas.savefig(path, dpi=110)
+        paths.append(path)
+    return paths
+
+
+def _draw_line(axes: Any, line: Line, number: int) -> None:
+    colour = _COLOURS[number % len(_COLOURS)]
+    dashes = "-" if number < len(_COLOURS) else "--"
+    mark = "o" if len(line.x) <= 12 else None
+    axes.plot(
+        line.x, line.y, label=line.label, color=colour, linestyle=dashes, linewidth=1.6, marker=mark
+    )
+    if line.spread is not None:
+        low = [y - s for y, s in zip(line.y, line.spread, strict=True)]
+        high = [y + s for y, s in zip(line.y, line.spread, strict=True)]
+        axes.fill_between(line.x, low, high, color=colour, alpha=0.15, linewidth=0)

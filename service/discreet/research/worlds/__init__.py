@@ -1,0 +1,1 @@
+"""Worlds whose truth is known: who comes, and what they like; and readers of data sets."""

@@ -1,0 +1,220 @@
+"""Learning: gradients, what a record can move, noise, weights of releases, and that it learns."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.errors import InvalidArgument
+from discreet.families.mirror_descent.learning import (
+    COUNT,
+    SLICE,
+    MirrorLearner,
+    block_of,
+    label_of,
+)
+from discreet.families.mirror_descent.model import MirrorModel, NodeSums, blank_sums, combined
+from discreet.families.mirror_descent.sparse import (
+    STEPS,
+    GridRows,
+    Integers,
+    SparseRows,
+    on_grid,
+    read_rows,
+)
+from discreet.privacy.accountants import Budget, ZCDPAccountant
+from discreet.privacy.events import ExactRelease
+from discreet.research.noise import SeededNoise
+
+LEARNER = MirrorLearner(dimension=6)
+
+
+def rows_of(*features: tuple[list[int], list[float]]) -> GridRows:
+    return on_grid(read_rows(features, dimension=6), bound=1.0)
+
+
+def model_of(weights: Any) -> MirrorModel:
+    return MirrorModel(blank_sums(len(weights)), None, np.array(weights, dtype=np.float32))
+
+
+def total_of(learner: MirrorLearner, rows: GridRows, amounts: Integers) -> Integers:
+    summed = np.bincount(rows.indices, weights=amounts, minlength=learner.dimension)
+    return np.concatenate([[learner.count_steps * len(rows)], summed]).astype(np.int64)
+
+
+def test_only_what_is_not_right_by_a_margin_teaches() -> None:
+    model = model_of([2.0, -2.0, 0, 0, 0, 0])
+    rows = rows_of(([0], [0.75]), ([0, 2], [0.25, 0.5]), ([1], [0.5]), ([3], [0.5]))
+    assert model.margins(rows).tolist() == [1.5, 0.5, -1.0, 0.0]
+    amounts = LEARNER.gradients(model, rows, np.array([1, 1, 1, -1]))
+    assert (amounts / STEPS).tolist() == [0.0, 0.25, 0.5, 0.5, -0.5]
+
+
+def test_blocks_of_records_add_up_to_the_vector_of_all() -> None:
+    """What single records add to blocks is what a batch adds, across the borders of slices."""
+    learner = MirrorLearner(dimension=3 * SLICE)
+    rng = np.random.default_rng(3)
+    indices = np.sort(rng.integers(0, 3 * SLICE // 4, (50, 4)) + np.arange(4) * 3 * SLICE // 4)
+    rows = on_grid(
+        SparseRows(np.arange(0, 201, 4), indices.reshape(-1), rng.normal(size=200)), bound=1.0
+    )
+    labels = rng.choice([-1, 1], 50)
+    model = model_of(rng.normal(size=learner.dimension))
+    blocks: dict[bytes, Integers] = {}
+    for row in range(50):
+        added = learner.increments(model, rows.between(row, row + 1), int(labels[row]))
+        for block, increments in added.items():
+            vector = blocks.setdefault(block, np.zeros(SLICE, dtype=np.int64))
+            for field, amount in increments:
+                vector[field] += amount
+    blocks[COUNT] = blocks[COUNT][:1]
+    expected = total_of(learner, rows, learner.gradients(model, rows, labels))
+    assert (learner.summed(blocks) == expected).all()
+    assert set(blocks) == {COUNT, block_of(0), block_of(SLICE), block_of(3 * SLICE - 1)}
+
+
+def test_a_record_that_teaches_nothing_is_counted() -> None:
+    added = LEARNER.increments(model_of([9.0, 0, 0, 0, 0, 0]), rows_of(([0], [1.0])), 1)
+    assert added == {COUNT: [(0, LEARNER.count_steps)]}
+
+
+def test_labels_are_signs() -> None:
+    assert (label_of(1), label_of(0.0)) == (1, -1)
+    with pytest.raises(InvalidArgument, match="reward"):
+        label_of(0.5)
+    with pytest.raises(InvalidArgument, match="labels"):
+        LEARNER.gradients(model_of([0.0] * 6), rows_of(([0], [1])), np.array([2]))
+
+
+@pytest.mark.parametrize("clip", [2.0**-10, 0.3, 1.0, 64.0])
+def test_adding_a_record_moves_no_further_than_turning_it_round(clip: float) -> None:
+    """In exact integers: the count's unit is as large as it may be, to a step."""
+    steps = MirrorLearner(dimension=6, clip=clip).count_steps
+    bound = (Fraction(clip) * STEPS) ** 2
+    assert bound + steps**2 <= 4 * bound
+    assert bound + (steps + 2) ** 2 > 4 * bound
+
+
+def test_one_record_costs_what_its_epsilon_allows() -> None:
+    budget = Budget(epsilon=1.0, delta=1e-6)
+    accountant = ZCDPAccountant()
+    charge = accountant.charge(LEARNER.event)
+    assert accountant.limit(budget).admits(charge)
+    assert not accountant.limit(budget).admits(charge + charge)
+    assert isinstance(replace(LEARNER, epsilon=None).event, ExactRelease)
+    for wrong in ({"epsilon": 0.0}, {"epsilon": math.nan}, {"delta": 0.0}):
+        with pytest.raises(InvalidArgument):
+            replace(LEARNER, **wrong)  # type: ignore[arg-type]
+
+
+def test_every_release_has_the_noise_that_its_price_needs_and_noise_of_its_own() -> None:
+    """40,000 coordinates: each deviation is within 2% but for chance 1e-7."""
+    learner = MirrorLearner(dimension=40_000)
+    noise, nothing = SeededNoise(1), np.zeros(40_001, dtype=np.int64)
+    total = nothing + 10**9
+    one = learner.release(blank_sums(40_000), total, noise)
+    two = learner.release(one, total, noise)
+    first = (one.gradients / one.count * STEPS - 10**9) / STEPS
+    both = (two.gradients - one.gradients) / (two.count - one.count)
+    second = (both * STEPS - 10**9) / STEPS
+    # Two records are 2 apart, and the multiplier at (1, 1e-6) is 4.53.
+    assert learner.scale == pytest.approx(9.06, abs=0.01)
+    assert first.std() == pytest.approx(learner.scale, rel=0.02)
+    assert second.std() == pytest.approx(learner.scale, rel=0.02)
+    assert abs(np.corrcoef(first, second)[0, 1]) < 0.03
+    assert (first != 0).all()
+
+
+def test_the_count_is_noisy() -> None:
+    """2,000 releases of 100 records: the deviation within 10% but for chance 1e-9."""
+    learner = MirrorLearner(dimension=1)
+    noise = SeededNoise(2)
+    total = np.array([100 * learner.count_steps, 0])
+    counts = [learner.release(blank_sums(1), total, noise).count for _ in range(2_000)]
+    assert np.mean(counts) == pytest.approx(100, abs=0.7)
+    assert np.std(counts) == pytest.approx(learner.scale / math.sqrt(3), rel=0.1)
+    exact = replace(learner, epsilon=None).release(blank_sums(1), total, noise)
+    assert exact.count == pytest.approx(100, rel=1e-6)
+
+
+def test_a_release_that_hardly_anybody_is_in_adds_hardly_any_noise() -> None:
+    """After 1,000 records, 50 releases of nobody leave the noise as it was, to 5%."""
+    learner = MirrorLearner(dimension=20_000)
+    noise = SeededNoise(3)
+    busy = np.zeros(20_001, dtype=np.int64)
+    busy[0] = 1_000 * learner.count_steps
+    sums = learner.release(blank_sums(20_000), busy, noise)
+    before = sums.theta.std()
+    for _ in range(50):
+        sums = learner.release(sums, np.zeros(20_001, dtype=np.int64), noise)
+    assert before == pytest.approx(learner.scale, rel=0.03)
+    assert sums.theta.std() / sums.count == pytest.approx(before / 1_000, rel=0.05)
+    # Equal releases are simply added up: the noise grows with the root of their number.
+    for _ in range(15):
+        sums = learner.release(sums, busy, noise)
+    assert sums.theta.std() == pytest.approx(4 * learner.scale, rel=0.2)
+
+
+def test_truncation_cuts_what_noise_explains() -> None:
+    learner = MirrorLearner(dimension=10_001, truncation=4.0)
+    gradients = np.random.default_rng(0).normal(scale=5.0, size=10_001)
+    gradients[0], gradients[1] = 100.0, -90.0
+    sums = NodeSums(gradients, count=1.0, squares=1.0)
+    model = learner.model(sums)
+    assert model.deviation == pytest.approx(5.0, rel=0.05)
+    assert model.weights[0] > 0 > model.weights[1]
+    # A normal passes four deviations with probability 6.4e-5: ten or more of them with 1e-8.
+    assert 2 <= model.nonzeros <= 12
+    assert learner.model(blank_sums(10_001)).nonzeros == 0
+    loose = replace(learner, truncation=0.0).model(sums)
+    assert loose.nonzeros == 10_001
+    assert loose.weights[0] == pytest.approx(100 / (1.001 + loose.deviation), rel=1e-5)
+
+
+def test_where_most_features_matter_the_noise_is_what_releases_added() -> None:
+    learner = MirrorLearner(dimension=2)
+    sums = NodeSums(np.array([4e6, -4e6]), count=2_000.0, squares=2e6)
+    model = learner.model(sums)
+    assert model.deviation == pytest.approx(learner.scale * math.sqrt(2))
+    assert model.nonzeros == 2
+    # Mixed with three silent nodes, a quarter of everything is left, and a quarter of the noise.
+    quarter = combined([(0.25, sums)])
+    assert learner.model(quarter).deviation >= 0.25 * model.deviation
+    assert replace(learner, epsilon=None).model(sums).deviation == 0
+
+
+def test_a_model_does_not_depend_on_the_unit_of_features() -> None:
+    gradients = np.random.default_rng(1).normal(size=100)
+    one = MirrorLearner(dimension=100).model(NodeSums(gradients, 50.0, 50.0))
+    four = MirrorLearner(dimension=100, clip=4.0).model(NodeSums(4 * gradients, 50.0, 50.0))
+    assert np.allclose(one.weights, 4 * four.weights)
+
+
+def test_it_learns_what_matters() -> None:
+    """Features 0 and 1 decide, 998 others do not; 20,000 records in doubling releases, seeded."""
+    learner = MirrorLearner(dimension=1_000)
+    rng, noise = np.random.default_rng(5), SeededNoise(5)
+    sums = blank_sums(1_000)
+    model, right = learner.model(sums), 0.0
+    for records in (1_250, 1_250, 2_500, 5_000, 10_000):
+        others = 2 + rng.integers(0, 998, (records, 1))
+        which = rng.integers(0, 2, (records, 1))
+        values = rng.choice([-1.0, 1.0], (records, 2)) / math.sqrt(2)
+        rows = on_grid(
+            SparseRows(
+                np.arange(records + 1) * 2,
+                np.hstack([which, others]).reshape(-1),
+                values.reshape(-1),
+            ),
+            bound=1.0,
+        )
+        labels = np.where(values[:, 0] * np.where(which[:, 0], -1, 1) > 0, 1, -1)
+        right = float((labels * model.margins(rows) > 0).mean())
+        total = total_of(learner, rows, learner.gradients(model, rows, labels))
+        sums = learner.release(sums, total, noise)
+        model = learner.model(sums)
+    assert right > 0.99
+    assert model.weights[0] > 0 > model.weights[1]

@@ -1,0 +1,150 @@
+"""Ranking by a released model: what depends on what, and the law of a private draw."""
+
+import math
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.families.choice import UtilityChoice
+from discreet.families.mirror_descent.model import (
+    MirrorModel,
+    MirrorQuestion,
+    MirrorRanking,
+    NodeSums,
+    blank_sums,
+    combined,
+    read_sums,
+)
+from discreet.families.mirror_descent.reading import NO_FEATURES
+from discreet.families.mirror_descent.sparse import Crossing, SparseRows, on_grid, read_rows
+from discreet.research.noise import SeededNoise
+
+CROSSING = Crossing(clients=3, items=4)
+ITEMS = read_rows([([0, 2], [1.0, 0.5]), ([1], [1.0]), ([3], [-0.3])], dimension=4)
+
+
+def model_of(weights: Any, **changes: Any) -> MirrorModel:
+    return MirrorModel(blank_sums(2), None, np.array(weights, dtype=np.float32), **changes)
+
+
+def question(rows: SparseRows, **changes: Any) -> MirrorQuestion:
+    fields: dict[str, Any] = {
+        "client": b"ada",
+        "limit": len(rows),
+        "features": NO_FEATURES,
+        "rows": rows,
+        "slots": np.arange(len(rows)),
+        "ids": None,
+        "personal": True,
+        **changes,
+    }
+    return MirrorQuestion(**fields)
+
+
+def ranking(epsilon: float | None = None, **changes: Any) -> MirrorRanking:
+    plain = MirrorRanking(None, 1.0, 0.0, UtilityChoice(epsilon))
+    return replace(plain, **changes)
+
+
+def places(ranked: Any) -> list[list[int]]:
+    return [[choice.slot for choice in choices] for choices in ranked]
+
+
+def test_sums_are_kept_and_weighted() -> None:
+    sums = NodeSums(np.array([1.5, -2.0]), count=3.0, squares=6.0)
+    again = read_sums(sums.encode(), 2)
+    assert (again.gradients.tolist(), again.count, again.squares) == ([1.5, -2.0], 3.0, 6.0)
+    assert sums.theta.tolist() == [0.75, -1.0]
+    assert not blank_sums(2).theta.any()
+    half = combined([(0.5, sums), (0.5, blank_sums(2))])
+    assert (half.gradients.tolist(), half.count, half.squares) == ([0.75, -1.0], 1.5, 3.0)
+    # A share of everything is as good an estimate of its share of the records.
+    assert half.theta.tolist() == [0.375, -0.5]
+
+
+@pytest.mark.parametrize("content", [b"", bytes(31), NodeSums(np.array([np.nan, 0])).encode()])
+def test_sums_that_cannot_be_read_are_refused(content: bytes) -> None:
+    with pytest.raises(ValueError, match="sums"):
+        read_sums(content, 2)
+
+
+def test_margins_without_crossing_are_those_of_crossed_rows() -> None:
+    model = model_of(np.random.default_rng(0).normal(size=19))
+    client = read_rows([([0, 2], [0.3, -1.5])], dimension=3)
+    crossed = [
+        model.margins(on_grid(CROSSING.crossed(client, ITEMS.take([place])), bound=1.0))[0]
+        for place in range(3)
+    ]
+    asked = question(ITEMS, features=client)
+    assert ranking(crossing=CROSSING).margins(model, asked) == pytest.approx(crossed, abs=1e-4)
+
+
+def test_items_are_ranked_for_the_client() -> None:
+    weights = np.zeros(19)
+    weights[7 + 0 * 4 + 0] = 1.0  # client feature 0 likes item feature 0
+    weights[7 + 1 * 4 + 1] = 1.0  # client feature 1 likes item feature 1
+    asked = [
+        question(ITEMS.take([0, 1]), features=read_rows([([feature], [1.0])], dimension=3))
+        for feature in (0, 1)
+    ]
+    ranked = ranking(crossing=CROSSING).rank(model_of(weights), asked, SeededNoise(0))
+    assert places(ranked) == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("epsilon", [None, 2.0])
+def test_the_same_noise_gives_the_same_answers_and_a_question_does_not_see_the_others(
+    epsilon: float | None,
+) -> None:
+    model = model_of([1.0, -1.0, 0.5, 0.2])
+    asked = [question(ITEMS, personal=personal) for personal in (True, False, True)]
+    before = ITEMS.values.copy()
+    one = ranking(epsilon, exploration=0.5).rank(model, asked, SeededNoise(4))
+    two = ranking(epsilon, exploration=0.5).rank(model, asked, SeededNoise(4))
+    assert one == two
+    assert (ITEMS.values == before).all()
+    alone = ranking(epsilon, exploration=0.5).rank(model, asked[:1], SeededNoise(4))
+    assert alone[0] == one[0]
+
+
+def test_equal_margins_and_blank_models_are_in_random_order() -> None:
+    """40 answers of one order have probability 2**-39."""
+    noise = SeededNoise(1)
+    equal = read_rows([([0], [1.0]), ([0], [1.0])], dimension=4)
+    for model, rows in (
+        (model_of([1.0, 0, 0, 0]), equal),
+        (model_of([0.0] * 4), ITEMS.take([0, 1])),
+    ):
+        ranked = ranking().rank(model, [question(rows)] * 40, noise)
+        assert {tuple(order) for order in places(ranked)} == {(0, 1), (1, 0)}
+
+
+def test_answers_that_explore_are_in_random_order() -> None:
+    """A share of 1: 60 answers name every one of three items first but for chance 1e-10."""
+    explored = ranking(exploration=1.0).rank(
+        model_of([9.0, 1.0, 0, 0]), [question(ITEMS)] * 60, SeededNoise(2)
+    )
+    assert {order[0] for order in places(explored)} == {0, 1, 2}
+
+
+def test_a_private_draw_has_the_odds_of_the_exponential_mechanism() -> None:
+    """Two candidates at both ends of the reach: odds of e^(1/2 epsilon); 4,000 draws, 4 deviations.
+
+    Odds that were 30% off would move the share by more than 0.05, six deviations.
+    """
+    rows = read_rows([([0], [1.0]), ([0], [-1.0])], dimension=4)
+    model = model_of([5.0, 0, 0, 0], reach=0.5)
+    drawn = ranking(2.0).rank(model, [question(rows, limit=1)] * 4_000, SeededNoise(3))
+    share = Counter(order[0] for order in places(drawn))[0] / 4_000
+    expected = math.e / (1 + math.e)
+    assert share == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / 4_000))
+
+
+def test_a_question_without_features_of_the_client_is_ranked_exactly_and_free() -> None:
+    rows = read_rows([([0], [1.0]), ([0], [-1.0])], dimension=4)
+    model = model_of([5.0, 0, 0, 0], reach=0.5)
+    drawn = ranking(0.1).rank(model, [question(rows, personal=False)] * 50, SeededNoise(3))
+    assert {tuple(order) for order in places(drawn)} == {(0, 1)}
+    assert ranking(0.1).rank(model, [question(rows.take([]))], SeededNoise(3)) == [()]

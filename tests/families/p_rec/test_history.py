@@ -1,0 +1,92 @@
+"""A client's page: eight bytes a record, read piece by piece."""
+
+import pytest
+from discreet.errors import StateOverflow
+from discreet.families.p_rec.history import (
+    AnswerRecord,
+    ClientHistory,
+    ClientOpinion,
+    RunRecord,
+    decode_record,
+)
+
+LIKED, DISLIKED = ClientOpinion.LIKED, ClientOpinion.DISLIKED
+PENDING, SKIPPED = ClientOpinion.PENDING, ClientOpinion.SKIPPED
+
+
+def history_of(*records: AnswerRecord | RunRecord) -> ClientHistory:
+    history = ClientHistory(b"12345678")
+    history.read(b"".join(record.encode() for record in records), position=0)
+    return history
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        *(AnswerRecord(7, 199, True, opinion) for opinion in ClientOpinion),
+        AnswerRecord(2**32 - 1, 0, False),
+        RunRecord(0),
+        RunRecord(-(2**55)),
+        RunRecord(2**55 - 1),
+    ],
+)
+def test_a_record_survives_being_stored(record: AnswerRecord | RunRecord) -> None:
+    assert len(record.encode()) == 8
+    assert decode_record(record.encode()) == record
+
+
+def test_noise_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(StateOverflow):
+        RunRecord(2**55).encode()
+
+
+def test_reading_on_replaces_the_pending_answer() -> None:
+    run, first = RunRecord(3), AnswerRecord(0, 1, True)
+    history = history_of(run, first)
+    assert history.pending == first
+    assert history.settled == 1
+    given = first.with_opinion(LIKED)
+    second = AnswerRecord(1, 0, True)
+    history.read(given.encode() + second.encode(), position=history.settled)
+    assert history.records == [run, given, second]
+    assert history.runs == 1
+    assert history.length == 8 + 3 * 8
+
+
+def test_answers_are_found_by_their_rounds() -> None:
+    first, second = AnswerRecord(5, 1, True, LIKED), AnswerRecord(0, 1, True, DISLIKED)
+    history = history_of(RunRecord(0), first, second)
+    assert history.find(5) == (1, first)
+    assert history.find(0) == (2, second)
+    assert history.find(1) is None
+    assert history.next_round() == 1
+
+
+def test_the_next_round_is_the_first_without_an_answer() -> None:
+    rounds = [AnswerRecord(number, 0, True, LIKED) for number in (0, 1, 3, 2, 6)]
+    assert history_of(*rounds).next_round() == 4
+    assert history_of().next_round() == 0
+
+
+def test_a_run_is_what_follows_its_beginning() -> None:
+    old, late = AnswerRecord(0, 0, False, LIKED), AnswerRecord(1, 0, True, SKIPPED)
+    history = history_of(RunRecord(4), old, RunRecord(-9), late)
+    run = history.run()
+    assert run is not None
+    assert (run.number, run.offset, list(run.answers)) == (2, -9, [late])
+    assert not run.ended
+    earlier = history_of(RunRecord(4), old).run()
+    assert earlier is not None
+    assert earlier.ended
+    assert history_of(old).run() is None
+
+
+def test_which_answers_were_paid_for() -> None:
+    answers = [AnswerRecord(number, 0, False, LIKED) for number in range(5)]
+    # One unpaid, a run of two, one more unpaid, and another run.
+    history = history_of(answers[0], RunRecord(0), *answers[1:4], RunRecord(0), answers[4])
+    paid = [history.was_paid(at, horizon=2) for at in (0, 2, 3, 4, 6)]
+    assert paid == [False, True, True, False, True]
+    # The next answer would still belong to the last run; the one after it would not.
+    assert history.was_paid(7, horizon=2)
+    assert not history.was_paid(8, horizon=2)

@@ -1,0 +1,200 @@
+"""Messages to peers, against real sockets that misbehave in every way we could think of."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from discreet.errors import PeerUnavailable
+from discreet.peers.circuit import FAILURES
+from discreet.peers.gateway import MOST_AT_ONCE, MOST_URGENT_BYTES, HttpPeerGateway
+from tests.peers.sockets import answering, http, listening
+
+pytestmark = pytest.mark.anyio
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@asynccontextmanager
+async def opened(
+    *,
+    seconds: float = 5.0,
+    urgent_seconds: float = 5.0,
+    clock: Clock | None = None,
+    changes: list[tuple[str, bool]] | None = None,
+) -> AsyncIterator[HttpPeerGateway]:
+    """A gateway that knows one peer, patient enough for any machine unless told otherwise."""
+    noted = changes if changes is not None else []
+    gateway = HttpPeerGateway(
+        keys={"b": "the-key"},
+        changed=lambda name, is_open: noted.append((name, is_open)),
+        seconds=seconds,
+        urgent_seconds=urgent_seconds,
+        clock=clock or Clock(),
+    )
+    try:
+        yield gateway
+    finally:
+        await gateway.close()
+
+
+async def reason(
+    gateway: HttpPeerGateway, url: str, *, peer: str = "b", urgent: bool = False
+) -> str:
+    with pytest.raises(PeerUnavailable) as caught:
+        await gateway.post(peer=peer, url=url, content=b"{}", urgent=urgent)
+    return caught.value.reason
+
+
+async def test_a_message_goes_out_with_the_key_and_its_answer_comes_back() -> None:
+    async with listening(answering(http(200, b"yes"))) as server, opened() as gateway:
+        assert await gateway.post(peer="b", url=server.url + "/x", content=b"no") == (200, b"yes")
+        await gateway.post(peer="b", url=server.url + "/x", content=b"no")
+        request, _ = server.requests
+        assert server.connections == 1
+    assert request.startswith(b"POST /x HTTP/1.1\r\n")
+    assert b"authorization: Bearer the-key\r\n" in request
+    assert request.endswith(b"\r\n\r\nno")
+
+
+@pytest.mark.parametrize("status", [200, 307, 401, 404])
+async def test_what_the_peer_answers_is_for_the_caller_to_judge(status: int) -> None:
+    elsewhere = "location: http://127.0.0.1:9/elsewhere"
+    content = http(status, b"?", elsewhere)
+    async with listening(answering(content)) as server, opened() as gateway:
+        for _ in range(FAILURES + 1):
+            assert await gateway.post(peer="b", url=server.url, content=b"{}") == (status, b"?")
+
+
+async def test_answers_that_the_caller_cannot_use_open_the_circuit() -> None:
+    async with listening(answering(http(200, b"nonsense"))) as server, opened() as gateway:
+        for _ in range(FAILURES):
+            assert gateway.reachable("b")
+            await gateway.post(peer="b", url=server.url, content=b"{}")
+            gateway.distrust(peer="b")
+        assert not gateway.reachable("b")
+        gateway.distrust(peer="nobody")
+
+
+ANSWERS = {
+    "an error": (http(500, b"{}"), "refused"),
+    "a body without end": (http(200, b"x" * (MOST_URGENT_BYTES + 1)), "malformed"),
+    "not http": (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", "dead"),
+    "half an answer": (b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nx", "slow"),
+    "a headers bomb": (b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 50_000 + b"\r\n", "dead"),
+}
+
+
+@pytest.mark.parametrize(("content", "why"), ANSWERS.values(), ids=ANSWERS)
+async def test_whatever_goes_wrong_has_one_word_and_opens_the_circuit(
+    content: bytes, why: str
+) -> None:
+    changes: list[tuple[str, bool]] = []
+    seconds = 0.1 if why == "slow" else 5.0
+    async with (
+        listening(answering(content)) as server,
+        opened(urgent_seconds=seconds, changes=changes) as gateway,
+    ):
+        for _ in range(FAILURES):
+            assert gateway.reachable("b")
+            assert await reason(gateway, server.url, urgent=True) == why
+        assert not gateway.reachable("b")
+        assert await reason(gateway, server.url, urgent=True) == "closed"
+        assert changes == [("b", True)]
+        assert len(server.requests) == FAILURES
+
+
+async def test_only_urgent_answers_have_to_be_short() -> None:
+    body = b"x" * (MOST_URGENT_BYTES + 1)
+    async with listening(answering(http(200, body))) as server, opened() as gateway:
+        assert await gateway.post(peer="b", url=server.url, content=b"{}") == (200, body)
+
+
+async def test_compressed_answers_are_not_expanded() -> None:
+    bomb = http(200, b"\x1f\x8b\x08\x00", "content-encoding: gzip")
+    async with listening(answering(bomb)) as server, opened() as gateway:
+        answer = await gateway.post(peer="b", url=server.url, content=b"{}")
+        assert answer == (200, b"\x1f\x8b\x08\x00")
+
+
+async def test_an_answer_that_drips_is_given_up_at_the_deadline() -> None:
+    async def drip(writer: asyncio.StreamWriter, request: bytes) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")
+        while not writer.is_closing():
+            writer.write(b"x")
+            await writer.drain()
+            await asyncio.sleep(0.02)
+
+    async with listening(drip) as server, opened(seconds=60, urgent_seconds=0.2) as gateway:
+        async with asyncio.timeout(30):
+            assert await reason(gateway, server.url, urgent=True) == "slow"
+
+
+async def test_what_was_sent_is_not_sent_again() -> None:
+    async def hang_up(writer: asyncio.StreamWriter, request: bytes) -> None:
+        writer.close()
+
+    async with listening(hang_up) as server, opened() as gateway:
+        assert await reason(gateway, server.url) == "dead"
+        assert len(server.requests) == 1
+
+
+async def test_a_peer_that_comes_back_is_spoken_to_again() -> None:
+    clock, changes = Clock(), list[tuple[str, bool]]()
+    async with (
+        listening(answering(http(200, b""))) as server,
+        opened(clock=clock, changes=changes) as gateway,
+    ):
+        for _ in range(FAILURES):
+            assert await reason(gateway, "http://127.0.0.1:1/") == "dead"
+        clock.now += 60
+        assert await gateway.post(peer="b", url=server.url, content=b"{}") == (200, b"")
+        assert changes == [("b", True), ("b", False)]
+
+
+async def test_unknown_peers_are_not_spoken_to() -> None:
+    async with listening(answering(http(200, b""))) as server, opened() as gateway:
+        assert not gateway.reachable("c")
+        assert await reason(gateway, server.url, peer="c") == "closed"
+        assert server.connections == 0
+
+
+async def test_a_slow_peer_cannot_take_all_our_attention() -> None:
+    release = asyncio.Event()
+
+    async def wait(writer: asyncio.StreamWriter, request: bytes) -> None:
+        await release.wait()
+        writer.write(http(200, b""))
+
+    async with listening(wait) as server, opened(seconds=60) as gateway:
+        crowd = [
+            asyncio.create_task(gateway.post(peer="b", url=server.url, content=b"{}"))
+            for _ in range(MOST_AT_ONCE)
+        ]
+        await server.wait_for_requests(MOST_AT_ONCE)
+        assert not gateway.reachable("b")
+        assert await reason(gateway, server.url) == "busy"
+        release.set()
+        assert await asyncio.gather(*crowd) == [(200, b"")] * MOST_AT_ONCE
+        assert gateway.reachable("b")
+
+
+async def test_who_gives_up_blames_nobody() -> None:
+    async def never(writer: asyncio.StreamWriter, request: bytes) -> None:
+        await asyncio.sleep(600)
+
+    async with listening(never) as server, opened(seconds=60) as gateway:
+        for number in range(FAILURES + 1):
+            task = asyncio.create_task(gateway.post(peer="b", url=server.url, content=b"{}"))
+            await server.wait_for_requests(number + 1)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        assert gateway.reachable("b")
