@@ -16,8 +16,9 @@ recommenders:
     items: [a, {id: b, hidden: true}]
     context: {dimensions: 2}
     privacy:
-      epsilon: 1
-      budget: {epsilon: 10, delta: 1e-6}
+      answers:
+        epsilon: 1
+        budget: {epsilon: 10, delta: 1e-6}
 """
 
 
@@ -32,7 +33,7 @@ def test_a_file_has_settings_and_recommenders(tmp_path: Path) -> None:
     assert found.server == {"port": 9000}
     films = found.recommenders["films"]
     assert [(item.id, item.hidden) for item in films.items] == [("a", False), ("b", True)]
-    assert films.privacy.budget.delta == 1e-6
+    assert films.privacy.answers.budget.delta == 1e-6
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "recommenders:\n", "server:\n"])
@@ -57,8 +58,14 @@ def test_items_may_stand_in_a_file_of_their_own(tmp_path: Path) -> None:
         ("recommenders: {1: {}}", "recommenders"),
         ("recommenders: {'a b': {}}", "recommenders.a b"),
         ("recommenders: {a: 3}", "recommenders.a"),
-        (GOOD.replace("epsilon: 1\n", "epsilon: -1\n"), "recommenders.films.privacy.epsilon"),
-        (GOOD.replace("epsilon: 1\n", "epsilom: 1\n"), "recommenders.films.privacy.epsilom"),
+        (
+            GOOD.replace("epsilon: 1\n", "epsilon: -1\n"),
+            "recommenders.films.privacy.answers.epsilon",
+        ),
+        (
+            GOOD.replace("epsilon: 1\n", "epsilom: 1\n"),
+            "recommenders.films.privacy.answers.epsilom",
+        ),
         (GOOD.replace("dimensions: 2", "dimensions: '2'"), "recommenders.films.context.dimensions"),
         (GOOD.replace("[a,", "[b,"), "recommenders.films"),
         (GOOD + "    items_file: x.txt\n", "recommenders.films.items_file"),

@@ -9,11 +9,34 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from discreet.families.observer import Answer, Heard, Observer
+from discreet.families.observer import (
+    AnswerOutcome,
+    FamilyCounter,
+    FamilyGauge,
+    FeedbackOutcome,
+    Observer,
+)
 from discreet.metrics import FLUSH_SECONDS, Metrics
 from discreet.privacy.charges import NANO, UNLIMITED, Charge
 
-ALLOWED = {"recommender", "algorithm", "outcome", "route", "method", "status", "operation"}
+ALLOWED = {
+    "recommender",
+    "algorithm",
+    "outcome",
+    "peer",
+    "direction",
+    "route",
+    "method",
+    "status",
+    "operation",
+}
+P_DAP = {
+    FamilyGauge.CELLS: 7,
+    FamilyGauge.DEPTH: 3,
+    FamilyGauge.SPLITS: 2,
+    FamilyGauge.EXPLORED: 4,
+    FamilyGauge.RELEASE: 5,
+}
 
 
 def samples(text: bytes) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -30,7 +53,7 @@ def by_name(text: bytes, name: str) -> float:
 
 def busy(metrics: Metrics) -> None:
     observer: Observer = metrics
-    for outcome in Answer:
+    for outcome in AnswerOutcome:
         observer.recommendation(
             recommender="films",
             algorithm="p-dap",
@@ -39,10 +62,18 @@ def busy(metrics: Metrics) -> None:
             items=2,
             estimated_regret=0.25,
         )
-    for heard in Heard:
-        observer.feedback(recommender="films", algorithm="p-dap", outcome=heard, reward=0.5)
+    for received in FeedbackOutcome:
+        observer.feedback(recommender="films", algorithm="p-dap", outcome=received, reward=0.5)
     observer.exhausted(recommender="films", algorithm="p-dap")
-    observer.survey(recommender="films", algorithm="p-dap", cells=7, depth=3, splits=2, explored=4)
+    for what, value in P_DAP.items():
+        observer.gauge(recommender="films", what=what, value=value)
+    observer.count(recommender="films", what=FamilyCounter.RELEASES)
+    observer.count(
+        recommender="films", what=FamilyCounter.FORWARDS, peer="shop-b", label="answered"
+    )
+    observer.exchanged(
+        recommender="films", peer="shop-b", direction="sent", outcome="answered", size=11
+    )
     metrics.began()
     metrics.answered(method="POST", route="/recommend", status=200, seconds=0.0007)
     metrics.stored("spend", 0.0002)
@@ -65,19 +96,62 @@ def test_everything_that_was_observed_is_shown() -> None:
     busy(metrics)
     metrics.flush()
     text = metrics.render()
-    assert by_name(text, "discreet_recommendations_total") == len(Answer)
-    assert by_name(text, "discreet_items_total") == 2 * len(Answer)
-    assert by_name(text, "discreet_epsilon_spent_total") == pytest.approx(len(Answer) / 2)
-    assert by_name(text, "discreet_rho_spent_total") == pytest.approx(len(Answer) / 8)
-    assert by_name(text, "discreet_estimated_regret_total") == pytest.approx(len(Answer) / 4)
-    assert by_name(text, "discreet_feedback_total") == len(Heard)
+    assert by_name(text, "discreet_recommendations_total") == len(AnswerOutcome)
+    assert by_name(text, "discreet_items_total") == 2 * len(AnswerOutcome)
+    assert by_name(text, "discreet_epsilon_spent_total") == pytest.approx(len(AnswerOutcome) / 2)
+    assert by_name(text, "discreet_rho_spent_total") == pytest.approx(len(AnswerOutcome) / 8)
+    assert by_name(text, "discreet_estimated_regret_total") == pytest.approx(len(AnswerOutcome) / 4)
+    assert by_name(text, "discreet_feedback_total") == len(FeedbackOutcome)
     assert by_name(text, "discreet_reward_total") == 0.5, "only what was counted"
     assert by_name(text, "discreet_budgets_exhausted_total") == 1
-    for name, value in (("cells", 7), ("depth", 3), ("splits", 2), ("arms_explored", 4)):
-        assert by_name(text, f"discreet_{name}") == value
+    for what, value in P_DAP.items():
+        assert by_name(text, f"discreet_{what.value}") == value
+    assert by_name(text, "discreet_releases_total") == 1
+    forwards = ("outcome", "answered"), ("peer", "shop-b"), ("recommender", "films")
+    assert samples(text)["discreet_forwards_total", forwards] == 1
+    assert by_name(text, "discreet_peer_bytes_total") == 11
     assert by_name(text, "discreet_store_up") == 1
     assert by_name(text, "discreet_store_failures_total") == 1
     assert 'discreet_build_info{version="1.2.3"} 1.0' in text.decode()
+
+
+def test_what_feedback_cost_is_counted_and_its_outcomes_are_told_apart() -> None:
+    metrics = Metrics(version="1")
+    for outcome, price in ((FeedbackOutcome.COUNTED, NANO), (FeedbackOutcome.UNPAID, 0)):
+        metrics.feedback(
+            recommender="films",
+            algorithm="p-dap",
+            outcome=outcome,
+            reward=1.0,
+            charge=Charge(nano_epsilon=UNLIMITED if price else 0, nano_rho=price),
+        )
+    metrics.flush()
+    found = samples(metrics.render())
+    for outcome in ("counted", "unpaid"):
+        labels = ("algorithm", "p-dap"), ("outcome", outcome), ("recommender", "films")
+        assert found["discreet_feedback_total", labels] == 1
+    assert by_name(metrics.render(), "discreet_rho_spent_total") == 1
+    assert by_name(metrics.render(), "discreet_reward_total") == 1.0
+
+
+def test_everything_that_families_report_has_a_series() -> None:
+    metrics = Metrics(version="1")
+    states = {FamilyGauge.NEIGHBOURS, FamilyGauge.ROUNDS}
+    for gauge in FamilyGauge:
+        label = "state" if gauge in states else ""
+        metrics.gauge(recommender="films", what=gauge, value=1, label=label)
+        assert by_name(metrics.render(), f"discreet_{gauge.value}") == 1
+    bare = {FamilyCounter.RELEASES, FamilyCounter.MIXING_ROUNDS}
+    forwards = {FamilyCounter.FORWARDS, FamilyCounter.FORWARDS_RECEIVED}
+    for counter in FamilyCounter:
+        metrics.count(
+            recommender="films",
+            what=counter,
+            label="" if counter in bare else "label",
+            peer="b" * 1_000 if counter in forwards else "",
+        )
+        assert by_name(metrics.render(), f"discreet_{counter.value}_total") == 1
+    assert b"b" * 65 not in metrics.render(), "labels are of bounded length"
 
 
 def test_labels_are_of_bounded_kinds_only() -> None:
@@ -90,7 +164,7 @@ def test_labels_are_of_bounded_kinds_only() -> None:
 
 def test_a_recommenders_series_begin_at_zero() -> None:
     metrics = Metrics(version="1")
-    metrics.survey(recommender="new", algorithm="p-dap", cells=0, depth=0, splits=0, explored=0)
+    metrics.set_recommenders({"new": "p-dap"})
     found = samples(metrics.render())
     zeros = [value for (name, pairs), value in found.items() if ("recommender", "new") in pairs]
     assert len(zeros) > 15
@@ -99,12 +173,14 @@ def test_a_recommenders_series_begin_at_zero() -> None:
 
 def test_a_removed_recommender_holds_nothing() -> None:
     metrics = Metrics(version="1")
+    metrics.set_recommenders({"films": "p-dap", "songs": "p-dap"})
     busy(metrics)
-    metrics.removed("films")
-    metrics.removed("never-there")
+    metrics.gauge(recommender="songs", what=FamilyGauge.CELLS, value=1)
+    metrics.set_recommenders({"songs": "p-dap"})
     metrics.flush()
-    for name in ("cells", "depth", "splits", "arms_explored"):
-        assert by_name(metrics.render(), f"discreet_{name}") == 0
+    for what in P_DAP:
+        left = 1 if what is FamilyGauge.CELLS else 0
+        assert by_name(metrics.render(), f"discreet_{what.value}") == left
     assert by_name(metrics.render(), "discreet_reward_total") == 0.5
 
 
@@ -173,8 +249,10 @@ def test_several_workers_are_added_up(tmp_path: Path) -> None:
         check=True,
     )
     text = answer.stdout
-    assert by_name(text, "discreet_recommendations_total") == 3 * len(Answer)
-    assert by_name(text, "discreet_epsilon_spent_total") == pytest.approx(3 * len(Answer) / 2)
+    assert by_name(text, "discreet_recommendations_total") == 3 * len(AnswerOutcome)
+    assert by_name(text, "discreet_epsilon_spent_total") == pytest.approx(
+        3 * len(AnswerOutcome) / 2
+    )
     assert by_name(text, "discreet_request_duration_seconds_count") == 3
     assert by_name(text, "discreet_requests_in_flight") == 3
     assert by_name(text, "discreet_cells") == 7, "a gauge of the store, not of a worker"

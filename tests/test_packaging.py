@@ -8,6 +8,7 @@ import sys
 import tomllib
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from email import message_from_bytes
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ import discreet
 from tests import house
 from tests.house import ROOT
 
-UNLISTED = "service/discreet/state/planted.unlisted"
+UNLISTED = "discreet/state/planted.unlisted"
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PACKAGE_FILES = [
@@ -33,7 +34,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     for name in [*PACKAGE_FILES, Path("pyproject.toml"), Path("README.md"), Path("LICENSE")]:
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, source / name)
-    (source / UNLISTED).write_text("left behind")
+    (source / "service" / UNLISTED).write_text("left behind")
     built = tmp_path_factory.mktemp("built")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
     command += ["--no-build-isolation", "--no-index", "--wheel-dir", str(built), str(source)]
@@ -42,8 +43,25 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 
 
 def test_the_wheel_carries_every_file_of_the_package(wheel: zipfile.ZipFile) -> None:
-    wanted = {str(path) for path in PACKAGE_FILES} | {UNLISTED}
+    wanted = {str(path.relative_to("service")) for path in PACKAGE_FILES} | {UNLISTED}
     assert wanted - set(wheel.namelist()) == {UNLISTED}
+
+
+def test_the_wheel_installs_one_package_and_nothing_beside_it(wheel: zipfile.ZipFile) -> None:
+    tops = {name.split("/")[0] for name in wheel.namelist()}
+    assert tops == {"discreet", f"discreet-{PROJECT['version']}.dist-info"}
+
+
+def test_the_wheel_says_what_a_package_index_shows(wheel: zipfile.ZipFile) -> None:
+    name = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    metadata = message_from_bytes(wheel.read(name))
+    assert 40 < len(metadata["Summary"]) < 200
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert {"Typing :: Typed", "Programming Language :: Python :: 3.11"} <= set(
+        metadata.get_all("Classifier", [])
+    )
+    assert len(metadata.get_all("Project-URL", [])) == 5
+    assert str(metadata.get_payload()).startswith("# ")
 
 
 def test_the_wheel_brings_the_command_and_the_licence(wheel: zipfile.ZipFile) -> None:
@@ -55,8 +73,8 @@ def test_the_wheel_brings_the_command_and_the_licence(wheel: zipfile.ZipFile) ->
 def test_everything_in_the_wheel_can_be_imported(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     wheel.extractall(tmp_path)
     program = (
-        "import importlib, pkgutil, service\n"
-        "for module in pkgutil.walk_packages(service.__path__, 'service.'):\n"
+        "import importlib, pkgutil, discreet\n"
+        "for module in pkgutil.walk_packages(discreet.__path__, 'discreet.'):\n"
         "    if not module.name.endswith('__main__'):\n"
         "        print(importlib.import_module(module.name).__file__)\n"
     )
@@ -75,7 +93,7 @@ def test_everything_in_the_wheel_can_be_imported(wheel: zipfile.ZipFile, tmp_pat
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    assert service.__version__ == PROJECT["version"]
+    assert discreet.__version__ == PROJECT["version"]
 
 
 def _pins() -> dict[str, str]:

@@ -1,10 +1,11 @@
 """Failed validations speak our words, and never the input's."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import pytest
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
 
+from discreet.families.registration import read_document
 from discreet.validation import explained, problems_with
 
 
@@ -44,10 +45,50 @@ def test_fields_are_named_from_the_outside_in() -> None:
     with pytest.raises(ValidationError) as caught:
         Outer.model_validate({"inner": [{"value": 1}, {"value": "x", "other": 1}]})
     fields = [one["field"] for one in explained(problems_with(caught.value))]
-    assert fields == ["inner.1.value", "inner.1.other"]
+    assert fields == ["inner[1].value", "inner[1].other"]
 
 
 def test_where_a_value_came_from_is_not_part_of_its_name() -> None:
     detail = {"type": "missing", "loc": ("query", "recommender"), "msg": ""}
     assert explained([detail]) == [{"field": "recommender", "message": "is required"}]
     assert explained([{**detail, "loc": ("body",)}])[0]["field"] == "body"
+
+
+class Listed(BaseModel):
+    items: list[str]
+
+    @model_validator(mode="after")
+    def _usable(self) -> Self:
+        raise ValueError("items[0].title: not supported by p-dap")
+
+
+class Holding(BaseModel):
+    listed: Listed
+
+
+def test_a_whole_object_may_name_the_field_that_is_wrong() -> None:
+    for kind, value, field in (
+        (Listed, {"items": ["a"]}, "items[0].title"),
+        (Holding, {"listed": {"items": []}}, "listed.items[0].title"),
+    ):
+        with pytest.raises(ValidationError) as caught:
+            kind.model_validate(value)
+        assert explained(problems_with(caught.value)) == [
+            {"field": field, "message": "not supported by p-dap"}
+        ]
+
+
+def test_an_unknown_algorithm_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(ValidationError) as caught:
+        read_document({"algorithm": "canary"})
+    (said,) = explained(problems_with(caught.value))
+    assert said["field"] == "algorithm"
+    assert said["message"].startswith("must be one of p-dap, fclub,")
+
+
+def test_an_unknown_field_is_called_that() -> None:
+    with pytest.raises(ValidationError) as caught:
+        read_document({"algorithm": "p-dap", "context": {"dimensions": 1, "epsilom": 1}})
+    assert explained(problems_with(caught.value)) == [
+        {"field": "context.epsilom", "message": "unknown field"}
+    ]

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from discreet.api.gateway import Gateway
+from discreet.api.gateway import HttpGateway
 from discreet.api.routing import Live
 from discreet.app import create_app
 from discreet.families.p_dap.document import AdaptivePartitionDocument
@@ -20,14 +20,14 @@ FILMS = {
     "algorithm": "p-dap",
     "items": ["a", "b", "c/d", "e"],
     "context": {"dimensions": 2},
-    "privacy": {"epsilon": 1.0, "budget": {"epsilon": 3.0, "delta": 1e-6}},
+    "privacy": {"answers": {"epsilon": 1.0, "budget": {"epsilon": 3.0, "delta": 1e-6}}},
 }
 
 
 class Caller(httpx.AsyncClient):
     """A client of one application, with its key, and what the application's lifespan opened."""
 
-    app: Gateway
+    app: HttpGateway
     live: Live
     store: Store
 
@@ -43,15 +43,15 @@ async def calling(
 ) -> AsyncIterator[Caller]:
     """Run the application, with one recommender called films, and call it."""
     held = store if store is not None else MemoryStore()
-    app: Gateway = create_app(Settings(api_key=KEY, **settings), opening=lambda _: held)
+    app: HttpGateway = create_app(Settings(api_key=KEY, **settings), opening=lambda _: held)
     async with app.router.lifespan_context(app) as live:
 
         async def with_state(scope: Any, receive: Any, send: Any) -> None:
             await app({**scope, "state": dict(live)}, receive, send)
 
-        runtime = live["runtime"]
-        if "films" not in await runtime.registry.names():
-            await runtime.registry.put("films", AdaptivePartitionDocument.model_validate(FILMS))
+        registry = live["services"].registry
+        if "films" not in await registry.names():
+            await registry.put("films", AdaptivePartitionDocument.model_validate(FILMS))
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         transport = httpx.ASGITransport(app=with_state, raise_app_exceptions=True)
         async with Caller(transport=transport, base_url="http://test", headers=headers) as caller:

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from discreet.api.batches import BatchReader, Failed, good, results_json
-from discreet.api.direct import _read_feedback_batch, _read_recommend_batch
+from discreet.api.batches import BatchReader, FailedEntry, results_json, usable
 from discreet.api.problems import Refused
-from discreet.families.questions import Candidate, Sparse
 from discreet.errors import InvalidArgument, StoreUnavailable
+from discreet.families.questions import Candidate, Sparse
 from tests.api.conftest import Caller
+from tests.api.readers import read_feedback, read_recommend
 
 pytestmark = pytest.mark.anyio
 
@@ -35,11 +35,11 @@ def batch(*entries: str, name: str = "requests") -> bytes:
 
 
 def shown(entry: Any) -> Any:
-    return json.loads(entry.result) if isinstance(entry, Failed) else entry
+    return json.loads(entry.result) if isinstance(entry, FailedEntry) else entry
 
 
 def statuses(entries: list[Any]) -> list[int]:
-    return [shown(each)["status"] if isinstance(each, Failed) else 200 for each in entries]
+    return [shown(each)["status"] if isinstance(each, FailedEntry) else 200 for each in entries]
 
 
 # One reading
@@ -72,10 +72,10 @@ def test_a_name_given_twice_in_any_entry_is_refused_for_the_whole_body(
     entries = [ONE, json.dumps(FULL)]
     entries.insert(place, entry)
     with pytest.raises(Refused) as caught:
-        _read_recommend_batch(batch(*entries))
+        read_recommend(batch(*entries))
     assert caught.value.kind.status == 400
     with pytest.raises(Refused):
-        _read_recommend_batch(batch(entry))
+        read_recommend(batch(entry))
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ def test_a_name_given_twice_in_any_entry_is_refused_for_the_whole_body(
 def test_so_it_is_in_feedback(entry: str) -> None:
     fine = '{"reward":1,"event_id":"e"}'
     with pytest.raises(Refused):
-        _read_feedback_batch(batch(fine, entry, fine, name="feedback"))
+        read_feedback(batch(fine, entry, fine, name="feedback"))
 
 
 @pytest.mark.parametrize("before", ["[]", "1", "null", f"[{ONE}]", '"requests"', "[[]]", '[""]'])
 @pytest.mark.parametrize("entries", ["", ONE, f"{ONE},{json.dumps(FULL)}"])
 def test_a_list_given_twice_is_refused(before: str, entries: str) -> None:
     with pytest.raises(Refused):
-        _read_recommend_batch(f'{{"requests":{before},"requests":[{entries}]}}'.encode())
+        read_recommend(f'{{"requests":{before},"requests":[{entries}]}}'.encode())
 
 
 @pytest.mark.parametrize(
@@ -107,16 +107,16 @@ def test_a_list_given_twice_is_refused(before: str, entries: str) -> None:
 def test_a_value_that_looks_like_a_name_is_a_value(client: str) -> None:
     entries = [{"recommender": "films", "client": client, "exclude": [client, client]}] * 2
     for body in (json.dumps, lambda value: json.dumps(value, ensure_ascii=False)):
-        read = _read_recommend_batch(body({"requests": entries}).encode())
-        assert [(one.client, one.exclude) for one in good(read)] == [(client, [client] * 2)] * 2
+        read = read_recommend(body({"requests": entries}).encode())
+        assert [(one.client, one.exclude) for one in usable(read)] == [(client, [client] * 2)] * 2
 
 
 def test_entries_with_objects_are_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """The quick way takes them: the slow one is not there to help."""
     monkeypatch.setattr(BatchReader, "_listed", None)
-    first, second = _read_recommend_batch(batch(json.dumps(FULL), ONE))
-    assert not isinstance(first, Failed)
-    assert not isinstance(second, Failed)
+    first, second = read_recommend(batch(json.dumps(FULL), ONE))
+    assert not isinstance(first, FailedEntry)
+    assert not isinstance(second, FailedEntry)
     assert first.candidates == [
         "a",
         Candidate(id="b", features=(0.5,)),
@@ -124,8 +124,8 @@ def test_entries_with_objects_are_read_whole(monkeypatch: pytest.MonkeyPatch) ->
     ]
     assert first.features == Sparse(indices=[1, 4], values=[0.5, 2.0])
     assert second.context == [0.5, 0.25]
-    fed = _read_feedback_batch(batch('{"reward":1,"event_id":"e"}', name="feedback"))
-    assert [one.event_id for one in good(fed)] == ["e"]
+    fed = read_feedback(batch('{"reward":1,"event_id":"e"}', name="feedback"))
+    assert [one.event_id for one in usable(fed)] == ["e"]
 
 
 # Each has its own result
@@ -133,11 +133,11 @@ def test_entries_with_objects_are_read_whole(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_bad_entries_have_a_status_each_and_the_others_are_taken() -> None:
     bad = [ONE, '{"client":"ada"}', "7", ONE, '{"recommender":"films","client":"ada","limit":0}']
-    assert statuses(_read_recommend_batch(batch(*bad))) == [200, 422, 422, 200, 422]
-    told = ['{"reward":1,"event_id":"e"}', '{"reward":1}', '{"reward":1,"event_id":"f"}']
-    read = _read_feedback_batch(batch(*told, name="feedback"))
+    assert statuses(read_recommend(batch(*bad))) == [200, 422, 422, 200, 422]
+    feedback = ['{"reward":1,"event_id":"e"}', '{"reward":1}', '{"reward":1,"event_id":"f"}']
+    read = read_feedback(batch(*feedback, name="feedback"))
     assert statuses(read) == [200, 422, 200]
-    assert [one.event_id for one in good(read)] == ["e", "f"]
+    assert [one.event_id for one in usable(read)] == ["e", "f"]
 
 
 @pytest.mark.parametrize(
@@ -154,18 +154,18 @@ def test_bad_entries_have_a_status_each_and_the_others_are_taken() -> None:
 )
 def test_what_is_not_a_batch_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidArgument):
-        _read_recommend_batch(body)
+        read_recommend(body)
 
 
 @pytest.mark.parametrize("entry", [ONE, "1", json.dumps(FULL)])
 def test_a_thousand_entries_are_taken_and_one_more_is_not(entry: str) -> None:
-    assert len(_read_recommend_batch(batch(*[entry] * 1_000))) == 1_000
+    assert len(read_recommend(batch(*[entry] * 1_000))) == 1_000
     with pytest.raises(InvalidArgument, match="at most 1000"):
-        _read_recommend_batch(batch(*[entry] * 1_001))
+        read_recommend(batch(*[entry] * 1_001))
 
 
 def test_results_stand_where_their_entries_stood() -> None:
-    bad = Failed(InvalidArgument("client", "is missing"))
+    bad = FailedEntry(InvalidArgument("client", "is missing"))
     entries = [1, bad, 2, 3, bad]
     outcomes = ["one", StoreUnavailable("gone", retry_after=2), "three"]
     results = json.loads(results_json(entries, outcomes, json.dumps))["results"]
@@ -199,7 +199,7 @@ async def test_a_mixed_batch_is_answered_in_order(caller: Caller) -> None:
     singles = [results[place] for place in (0, 4, 8)]
     assert len({one["recommendation_id"] for one in singles}) == 3
     assert sum(one["personalised"] for one in [*singles, results[6]]) == 3, "a budget for three"
-    told = [
+    feedback = [
         {"reward": 1, "recommendation_id": results[4]["recommendation_id"]},
         {"reward": 1, "event_id": "never"},
         {"reward": 0, "recommendation_id": results[4]["recommendation_id"]},
@@ -208,10 +208,11 @@ async def test_a_mixed_batch_is_answered_in_order(caller: Caller) -> None:
         {"reward": 1},
         {"reward": 1, "recommendation_id": results[4]["recommendation_id"]},
     ]
-    response = await caller.post("/feedback/batch", json={"feedback": told})
-    heard = response.json()["results"]
-    assert [one["status"] for one in heard] == [200, 404, 409, 200, 400, 422, 200]
-    assert [heard[place]["duplicate"] for place in (0, 3, 6)] == [False, False, True]
+    response = await caller.post("/feedback/batch", json={"feedback": feedback})
+    received = response.json()["results"]
+    assert [one["status"] for one in received] == [200, 404, 409, 200, 400, 422, 200]
+    assert [received[place]["duplicate"] for place in (0, 3, 6)] == [False, False, True]
+    assert all(received[place]["learned"] for place in (0, 3, 6))
 
 
 async def test_a_batch_with_two_readings_costs_nobody_anything(caller: Caller) -> None:

@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.api.batches import BatchReader, Failed
+from discreet.api.batches import BatchReader, FailedEntry
 from discreet.api.bodies import parse
-from discreet.api.direct import _read_feedback_batch, _read_recommend_batch
 from discreet.api.problems import Refused
+from tests.api.readers import read_feedback, read_recommend
 
 
 def shown(entry: Any) -> Any:
-    return json.loads(entry.result) if isinstance(entry, Failed) else entry
+    return json.loads(entry.result) if isinstance(entry, FailedEntry) else entry
 
 
 def slowly(reader: BatchReader[Any, Any], body: bytes) -> list[Any]:
-    return [shown(reader._taken(reader._entry, one)) for one in reader._listed(body)]
+    return [shown(reader._read_entry(one)) for one in reader._listed(body)]
 
 
 WORDS = st.sampled_from(
@@ -68,7 +68,7 @@ ANY = st.fixed_dictionaries(
         "unheard of": NUMBERS,
     },
 )
-TOLD = st.fixed_dictionaries(
+FEEDBACK = st.fixed_dictionaries(
     {"reward": st.sampled_from([0, 0.5, 1])},
     optional={
         "recommendation_id": st.none() | st.sampled_from(["t", "item"]),
@@ -81,16 +81,16 @@ TOLD = st.fixed_dictionaries(
 @given(st.lists(GOOD, max_size=4) | st.lists(GOOD | ANY | NUMBERS, max_size=4), st.booleans())
 def test_both_ways_read_the_same_questions(entries: list[Any], ascii: bool) -> None:
     body = json.dumps({"requests": entries}, ensure_ascii=ascii).encode()
-    read = [shown(each) for each in _read_recommend_batch(body)]
-    assert read == slowly(_read_recommend_batch, body)
+    read = [shown(each) for each in read_recommend(body)]
+    assert read == slowly(read_recommend, body)
     assert len(read) == len(entries)
 
 
-@given(st.lists(TOLD, max_size=4), st.booleans())
+@given(st.lists(FEEDBACK, max_size=4), st.booleans())
 def test_both_ways_read_the_same_feedback(entries: list[Any], ascii: bool) -> None:
     body = json.dumps({"feedback": entries}, ensure_ascii=ascii).encode()
-    read = [shown(each) for each in _read_feedback_batch(body)]
-    assert read == slowly(_read_feedback_batch, body)
+    read = [shown(each) for each in read_feedback(body)]
+    assert read == slowly(read_feedback, body)
 
 
 PAIRS = st.lists(
@@ -112,7 +112,7 @@ def test_the_quick_way_accepts_nothing_that_has_two_readings(
     texts = [",".join(f'"{name}":{value}' for name, value in [*known, *one]) for one in entries]
     body = ('{"requests":[' + ",".join("{" + text + "}" for text in texts) + "]}").encode()
     try:
-        _read_recommend_batch(body)
+        read_recommend(body)
     except Refused:
         with pytest.raises(Refused):
             parse(body)

@@ -39,6 +39,8 @@ async def test_an_answer_has_exactly_the_documented_fields(caller: Caller) -> No
 async def test_a_spent_budget_degrades_without_an_error(caller: Caller) -> None:
     answers = [(await caller.ask("spender")).json() for _ in range(5)]
     assert [one["personalised"] for one in answers] == [True] * 3 + [False] * 2
+    assert ["reason" in one for one in answers] == [False] * 3 + [True] * 2
+    assert "budget" in answers[-1]["reason"]
     assert answers[-1]["privacy"] == {
         "epsilon": 0.0,
         "spent": {"epsilon": 3.0, "delta": 0.0},
@@ -64,6 +66,7 @@ async def test_candidates_and_exclusions_are_kept(caller: Caller) -> None:
 async def test_nothing_left_is_an_empty_answer_that_costs_nothing(caller: Caller) -> None:
     body = (await caller.ask("nobody", exclude=FILMS["items"])).json()
     assert (body["items"], body["personalised"]) == ([], False)
+    assert body["reason"]
     assert body["privacy"]["spent"]["epsilon"] == 0.0
 
 
@@ -71,7 +74,7 @@ async def test_a_retry_gets_the_same_answer_and_pays_once(caller: Caller) -> Non
     first, second = [await caller.ask("retrier", event_id="event-1") for _ in range(2)]
     assert first.content == second.content
     budget = (await caller.get("/clients/retrier/budget?recommender=films")).json()
-    assert budget["spent"]["epsilon"] == 1.0
+    assert budget["answers"]["spent"]["epsilon"] == 1.0
     other = await caller.ask("retrier", event_id="event-1", limit=2)
     assert other.status_code == 409
     assert other.json()["type"] == "urn:discreet:problem:event-reused"
@@ -82,7 +85,7 @@ async def test_feedback_counts_once(caller: Caller) -> None:
     told = {"recommendation_id": token, "reward": 1}
     first = await caller.post("/feedback", json=told)
     FeedbackAnswer.model_validate(first.json(), extra="forbid")
-    assert first.json() == {"accepted": True, "duplicate": False}
+    assert first.json() == {"accepted": True, "duplicate": False, "learned": True}
     assert (await caller.post("/feedback", json=told)).json()["duplicate"] is True
     conflict = await caller.post("/feedback", json={**told, "reward": 0.5})
     assert conflict.status_code == 409
@@ -114,7 +117,7 @@ async def test_feedback_about_a_list_names_the_item_once_for_each(caller: Caller
 async def test_a_forged_token_is_400(caller: Caller, token: str) -> None:
     answer = await caller.post("/feedback", json={"recommendation_id": token, "reward": 1})
     assert answer.status_code == 400
-    assert answer.json()["type"] == "urn:discreet:problem:forged-recommendation"
+    assert answer.json()["type"] == "urn:discreet:problem:invalid-recommendation-id"
 
 
 @pytest.mark.parametrize(
@@ -123,11 +126,11 @@ async def test_a_forged_token_is_400(caller: Caller, token: str) -> None:
         ({"context": [0.25]}, "context"),
         ({"context": [0.25, 0.5, 0.75]}, "context"),
         ({"context": []}, "context"),
-        ({"context": [0.25, 1.01]}, "context.1"),
-        ({"context": [-1e-9, 0.5]}, "context.0"),
-        ({"context": ["0.25", 0.5]}, "context.0"),
-        ({"context": [True, 0.5]}, "context.0"),
-        ({"context": [None, 0.5]}, "context.0"),
+        ({"context": [0.25, 1.01]}, "context[1]"),
+        ({"context": [-1e-9, 0.5]}, "context[0]"),
+        ({"context": ["0.25", 0.5]}, "context[0]"),
+        ({"context": [True, 0.5]}, "context[0]"),
+        ({"context": [None, 0.5]}, "context[0]"),
         ({"context": {"0": 0.5}}, "context"),
         ({"context": [0.5] * 100_001}, "context"),
         ({"limit": 0}, "limit"),
@@ -141,7 +144,7 @@ async def test_a_forged_token_is_400(caller: Caller, token: str) -> None:
         ({"client": "x\x00"}, "client"),
         ({"client": 7}, "client"),
         ({"recommender": ""}, "recommender"),
-        ({"exclude": ["x\n"]}, "exclude.0"),
+        ({"exclude": ["x\n"]}, "exclude[0]"),
         ({"exclude": ["x"] * 10_001}, "exclude"),
         ({"candidates": ["gone"]}, "candidates"),
         ({"event_id": ""}, "event_id"),
@@ -156,7 +159,7 @@ async def test_a_wrong_field_is_422_and_named(
     assert answer.headers["content-type"] == "application/problem+json"
     assert field in [error["field"] for error in answer.json()["errors"]]
     budget = (await caller.get("/clients/wrong/budget?recommender=films")).json()
-    assert budget["spent"]["epsilon"] == 0.0
+    assert budget["answers"]["spent"]["epsilon"] == 0.0
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
@@ -164,7 +167,7 @@ async def test_what_is_not_a_number_is_422_and_named(caller: Caller, number: str
     body = f'{{"recommender":"films","client":"wrong","context":[0.5,{number}]}}'
     answer = await caller.post("/recommend", content=body)
     assert answer.status_code == 422
-    assert answer.json()["errors"][0]["field"] == "context.1"
+    assert answer.json()["errors"][0]["field"] == "context[1]"
     told = f'{{"recommendation_id":"x","reward":{number}}}'
     answer = await caller.post("/feedback", content=told)
     assert answer.status_code == 422
@@ -240,7 +243,7 @@ async def test_a_batch_answers_in_order_and_each_for_itself(caller: Caller) -> N
     results = answer.json()["results"]
     assert [one["status"] for one in results] == [200, 422, 404, 200, 422, 422, 200]
     assert len(results[3]["items"]) == 2
-    assert results[1]["problem"]["errors"][0]["field"] == "context.0"
+    assert results[1]["problem"]["errors"][0]["field"] == "context[0]"
     assert results[5]["problem"]["errors"][0]["field"] == "context"
 
 

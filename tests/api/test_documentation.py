@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from discreet.api import problems
-from discreet.api.problems import KINDS, Kind
+from discreet.api.problems import KINDS, ProblemKind
 from discreet.metrics import Metrics
 from tests.api.conftest import Caller
 
@@ -14,7 +14,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
 
 
 def test_every_problem_has_a_section_with_its_status() -> None:
-    kinds = {kind for kind in vars(problems).values() if isinstance(kind, Kind)}
+    kinds = {kind for kind in vars(problems).values() if isinstance(kind, ProblemKind)}
     documented = dict(re.findall(r"^### ([a-z-]+)\n(\d+)", PAGE, re.MULTILINE))
     assert documented == {kind.slug: str(kind.status) for kind in kinds | set(KINDS.values())}
 

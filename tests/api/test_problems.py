@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, Field, ValidationError
 
 from discreet import errors
-from discreet.api.problems import KINDS, PREFIX, Kind, Refused, problem_of
+from discreet.api.problems import KINDS, PREFIX, ProblemKind, Refused, problem_of
 
 ERRORS = [
     value
@@ -94,7 +94,7 @@ def test_an_unknown_caller_is_told_how_to_authenticate() -> None:
 
 
 def test_a_problem_of_http_keeps_its_headers() -> None:
-    problem = problem_of(Refused(Kind("x", 405, "X"), "no", headers={"Allow": "GET"}))
+    problem = problem_of(Refused(ProblemKind("x", 405, "X"), "no", headers={"Allow": "GET"}))
     assert (problem.status, problem.headers) == (405, {"Allow": "GET"})
 
 

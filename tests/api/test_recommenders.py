@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from discreet.families.cards import GuaranteeCard, PriceCard
 from tests.api.conftest import FILMS, Caller
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +28,7 @@ async def test_the_life_of_a_recommender(caller: Caller) -> None:
     created = await put(caller, "books")
     assert created.status_code == 201
     assert created.json()["items"][0] == {"id": "a", "hidden": False}
-    assert created.json()["privacy"]["on_exhausted"] == "degrade"
+    assert created.json()["privacy"]["answers"]["on_exhausted"] == "degrade"
     again = await put(caller, "books", exploration={"rate": 0.5})
     assert again.status_code == 200
     shown = await caller.get("/recommenders/books")
@@ -53,11 +54,14 @@ async def test_what_is_shown_can_be_put_back(caller: Caller) -> None:
         ({"context": {}}, "context.dimensions"),
         ({"context": {"dimensions": 0}}, "context.dimensions"),
         ({"context": {"dimensions": "2"}}, "context.dimensions"),
-        ({"privacy": {"epsilon": 0}}, "privacy.epsilon"),
-        ({"privacy": {"epsilno": 1}}, "privacy.epsilno"),
-        ({"privacy": {"mode": "off"}}, "privacy.mode"),
-        ({"items": [{"id": ""}]}, "items.0.id"),
-        ({"items": [3]}, "items.0"),
+        ({"privacy": {"answers": {"epsilon": 0}}}, "privacy.answers.epsilon"),
+        ({"privacy": {"answers": {"epsilno": 1}}}, "privacy.answers.epsilno"),
+        ({"privacy": {"feedback": {"epsilon": 0}}}, "privacy.feedback.epsilon"),
+        ({"privacy": {"feedback": "none"}}, "privacy.feedback"),
+        ({"privacy": {"epsilon": 1}}, "privacy.epsilon"),
+        ({"items": [{"id": ""}]}, "items[0].id"),
+        ({"items": ["a", {"id": "b", "title": "B"}]}, "items[1].title"),
+        ({"items": [3]}, "items[0]"),
         ({"item": []}, "item"),
     ],
 )
@@ -122,34 +126,67 @@ async def test_wrong_items_are_refused(caller: Caller) -> None:
         assert answer.status_code == 404
 
 
+async def test_a_field_that_the_algorithm_does_not_use_is_named_by_its_place(
+    caller: Caller,
+) -> None:
+    for answer in (
+        await put(caller, "titled", items=[{"id": "a", "title": "A"}]),
+        await caller.post("/recommenders/films/items", json={"items": [{"id": "b", "title": "B"}]}),
+    ):
+        assert answer.status_code == 422
+        assert answer.json()["title"] == "Validation failed"
+        assert answer.json()["detail"] == "items[0].title: not supported by p-dap"
+
+
+async def test_a_guarantee_is_shown_as_data(caller: Caller) -> None:
+    card = (await caller.get("/recommenders/films/guarantee")).json()
+    GuaranteeCard(
+        **{
+            **card,
+            "answers": PriceCard(**card["answers"]),
+            "feedback": PriceCard(**card["feedback"]),
+        }
+    )
+    assert card["algorithm"] == "p-dap"
+    assert card["closed_loop"] is True
+    assert (card["answers"]["epsilon"], card["answers"]["budget_epsilon"]) == (1.0, 3.0)
+    assert (await caller.get("/recommenders/none/guarantee")).status_code == 404
+    await put(caller, "exact", privacy={"answers": "exact"})
+    card = (await caller.get("/recommenders/exact/guarantee")).json()
+    assert (card["answers"]["epsilon"], card["closed_loop"]) == (None, False)
+
+
 async def test_budgets_and_erasure(caller: Caller) -> None:
     path = "/clients/some/one%20else"
     budget = await caller.get(f"{path}/budget?recommender=films")
+    nothing = {"epsilon": 0.0, "delta": 0.0}
     assert budget.json() == {
-        "spent": {"epsilon": 0.0, "delta": 0.0},
-        "remaining": {"epsilon": 3.0, "delta": 1e-6},
+        "answers": {"spent": nothing, "remaining": {"epsilon": 3.0, "delta": 1e-6}},
+        "feedback": {"spent": nothing, "remaining": {"epsilon": 8.0, "delta": 1e-6}},
     }
     await caller.ask("some/one else", event_id="to-be-erased")
     assert (await caller.delete(path)).json() == {"events": 1, "records": 0}
     assert (await caller.delete(path)).json() == {"events": 0, "records": 0}
-    spent = (await caller.get(f"{path}/budget?recommender=films")).json()["spent"]
-    assert spent["epsilon"] == 1.0
+    budget = (await caller.get(f"{path}/budget?recommender=films")).json()
+    assert budget["answers"]["spent"]["epsilon"] == 1.0
     assert (await caller.get(f"{path}/budget?recommender=none")).status_code == 404
     assert (await caller.get(f"{path}/budget")).status_code == 422
 
 
 async def test_an_unprotected_recommender_reports_nulls(caller: Caller) -> None:
-    await put(caller, "bare", privacy={"mode": "none"})
+    await put(caller, "bare", privacy={"answers": "exact", "feedback": "exact"})
     answer = (await caller.ask("x", recommender="bare")).json()
+    assert "exact" in answer["reason"]
     nothing = {"epsilon": None, "delta": None}
     assert answer["privacy"] == {"epsilon": None, "spent": nothing, "remaining": nothing}
     budget = (await caller.get("/clients/x/budget?recommender=bare")).json()
-    assert budget == {"spent": nothing, "remaining": nothing}
+    account = {"spent": nothing, "remaining": nothing}
+    assert budget == {"answers": account, "feedback": account}
 
 
 async def test_a_recommender_may_refuse_when_the_budget_is_spent(caller: Caller) -> None:
-    privacy = {"epsilon": 1.0, "budget": {"epsilon": 1.0}, "on_exhausted": "refuse"}
-    await put(caller, "strict", privacy=privacy)
+    answers = {"epsilon": 1.0, "budget": {"epsilon": 1.0}, "on_exhausted": "refuse"}
+    await put(caller, "strict", privacy={"answers": answers})
     assert (await caller.ask("x", recommender="strict")).status_code == 200
     refused = await caller.ask("x", recommender="strict")
     assert refused.status_code == 403
@@ -190,4 +227,4 @@ async def test_fields_of_other_families_are_refused(caller: Caller) -> None:
         "/recommend", json={**ask, "candidates": ["a", {"id": "b", "features": [1.0, "x"]}]}
     )
     (error,) = answer.json()["errors"]
-    assert error["field"] == "candidates.1.features.1"
+    assert error["field"] == "candidates[1].features[1]"

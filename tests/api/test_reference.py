@@ -18,7 +18,7 @@ async def test_every_address_is_described(caller: Caller) -> None:
             assert f"</b> {path}</h3>" in answer.text
             assert f">{method.upper()}</b>" in answer.text
             assert operation["description"].split("`")[0].split("'")[0] in answer.text
-    for field in ("recommendation_id", "privacy.budget.epsilon", "decision_ttl_seconds"):
+    for field in ("recommendation_id", "privacy.answers.budget.epsilon", "decision_ttl_seconds"):
         assert f"<code>{field}</code>" in answer.text
 
 

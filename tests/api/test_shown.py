@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.api.shown import moment, recommendation_json
-from discreet.families.questions import Recommendation
+from discreet.api.shown import moment, receipt_json, recommendation_json
 from discreet.families.budgets import UNPROTECTED, PrivacyReport
+from discreet.families.questions import Receipt, Recommendation
 from discreet.privacy.accountants import Budget
 
 TEXT = st.text(
@@ -28,6 +28,7 @@ ANSWERS = st.builds(
     st.integers(0, 2**33),
     st.none() | TEXT,
     st.none() | TEXT,
+    st.none() | TEXT,
 )
 
 
@@ -40,6 +41,7 @@ def amount(budget: Budget | None) -> dict[str, float | None]:
 def fields(answer: Recommendation) -> dict[str, Any]:
     vendor = {} if answer.vendor is None else {"vendor": answer.vendor}
     named = {} if answer.round is None else {"round": answer.round}
+    why = {} if answer.reason is None else {"reason": answer.reason}
     return {
         "recommendation_id": answer.recommendation_id,
         "items": [{"id": item, **vendor} for item in answer.items],
@@ -51,12 +53,13 @@ def fields(answer: Recommendation) -> dict[str, Any]:
         },
         "expires_at": datetime.fromtimestamp(answer.expires_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         **named,
+        **why,
     }
 
 
 @given(ANSWERS)
 def test_an_answer_reads_as_its_fields(answer: Recommendation) -> None:
-    shown = recommendation_json(answer)
+    shown = recommendation_json(answer, "{")
     shown.encode()
     assert list(json.loads(shown).items()) == list(json.loads(json.dumps(fields(answer))).items())
 
@@ -73,7 +76,15 @@ def test_what_is_kept_of_one_answer_does_not_show_in_another(
     one: Recommendation, other: Recommendation
 ) -> None:
     for each in (one, other._replace(items=one.items), one._replace(privacy=other.privacy), one):
-        assert json.loads(recommendation_json(each)) == fields(each)
+        assert json.loads(recommendation_json(each, "{")) == fields(each)
+
+
+@given(st.booleans(), st.booleans())
+def test_a_receipt_reads_as_its_fields(duplicate: bool, learned: bool) -> None:
+    receipt = Receipt(duplicate=duplicate, learned=learned)
+    expected = {"accepted": True, "duplicate": duplicate, "learned": learned}
+    assert json.loads(receipt_json(receipt, "{")) == expected
+    assert json.loads(receipt_json(receipt, '{"status":200,')) == {"status": 200, **expected}
 
 
 def test_a_moment_is_in_utc_to_the_second() -> None:

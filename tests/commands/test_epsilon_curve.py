@@ -14,7 +14,7 @@ recommenders:
     algorithm: p-dap
     items: [a, b, c]
     context: {dimensions: 2}
-    privacy: {budget: {epsilon: 2}}
+    privacy: {answers: {budget: {epsilon: 2, delta: 0}}, feedback: {epsilon: 2}}
   songs:
     algorithm: p-dap
     items: [x, y]
@@ -40,8 +40,9 @@ def test_every_recommender_gets_a_curve(config: str, capsys: pytest.CaptureFixtu
     assert [one["recommender"] for one in report["recommenders"]] == ["films", "songs"]
     films = report["recommenders"][0]
     assert (films["stream"], films["rounds"], films["seeds"]) == ("synthetic", 80, 1)
+    assert films["feedback_epsilon"] == 2.0
     assert [row["epsilon"] for row in films["results"]] == [None, 0.1, 1.0]
-    assert [row["answers_within_budget"] for row in films["results"]] == [None, 20, 2]
+    assert [row["requests_per_budget"] for row in films["results"]] == [None, 20, 2]
     for row in films["results"]:
         assert 0 <= row["reward_low"] <= row["reward_mean"] <= row["reward_high"]
         assert 0 < row["regret_mean"] < 1
@@ -69,7 +70,7 @@ def test_a_log_is_replayed(config: str, capsys: pytest.CaptureFixture[str]) -> N
     ("arguments", "message"),
     [
         (["--recommender", "books"], "it has films, songs"),
-        (["--data", "log.csv"], "say whose log it is: films, songs"),
+        (["--data", "log.csv"], "say which one the log is of: films, songs"),
         (["--data", "none.csv", "--recommender", "films"], "none.csv cannot be read"),
         (["--epsilons", "1,two"], "--epsilons"),
         (["--epsilons", "0"], "--epsilons"),

@@ -28,7 +28,7 @@ def key_file(demo: Demo) -> str:  # noqa: F811
     return str(demo.data / "demo-key")
 
 
-def test_the_figures_as_json(demo: Demo, tmp_path: Path) -> None:  # noqa: F811
+def test_the_results_as_json(demo: Demo, tmp_path: Path) -> None:  # noqa: F811
     done = simulate(
         *("--url", demo.url, "--key-file", key_file(demo)),
         *("--seconds", "1", "--rate", "50", "--json"),
@@ -40,17 +40,18 @@ def test_the_figures_as_json(demo: Demo, tmp_path: Path) -> None:  # noqa: F811
     assert 0 < report["overall"]["answers"] <= 50
     assert report["feedback"] == report["overall"]["answers"]
     assert 0 < report["overall"]["true_regret"] < 1
-    assert report["faults"] == {}
+    assert report["errors"] == {}
     assert report["interrupted"] is False
     assert done.stderr == ""
 
 
-def test_a_summary_for_people(demo: Demo, tmp_path: Path) -> None:  # noqa: F811
+def test_a_printed_summary(demo: Demo, tmp_path: Path) -> None:  # noqa: F811
     done = simulate(
         "--url", demo.url, "--key", demo.key, "--seconds", "0.5", "--rate", "40", cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
     assert "mean reward" in done.stdout
+    assert "first 1 s" in done.stdout
     assert "true regret" in done.stdout
     assert re.search(r"sent after .* s: (\d+) recommendations and \1 feedbacks", done.stdout)
     assert demo.key not in done.stdout + done.stderr
@@ -68,7 +69,7 @@ def test_the_key_may_come_from_the_environment(demo: Demo, tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
 
 
-def test_interrupted_it_still_reports(demo: Demo, tmp_path: Path) -> None:  # noqa: F811
+def test_interrupted_traffic_is_still_reported(demo: Demo, tmp_path: Path) -> None:  # noqa: F811
     process = subprocess.Popen(
         [
             *(DISCREET, "simulate", "--traffic", "--url", demo.url, "--key", demo.key),
@@ -110,7 +111,7 @@ def test_bad_input_is_one_line_that_names_it(
     assert named in done.stderr
 
 
-def test_nobody_there(tmp_path: Path) -> None:
+def test_no_server(tmp_path: Path) -> None:
     done = simulate("--key", "k", "--url", f"http://127.0.0.1:{free_port()}", cwd=tmp_path)
     assert done.returncode == 2
     assert "no server answers" in done.stderr

@@ -1,16 +1,11 @@
 """Feedback counts once, or says why not."""
 
 import asyncio
-import math
 import os
 
 import pytest
 
-from discreet.decisions.clients import erase_client
-from discreet.decisions.feedback import Feedback, Receipt, feedback_batch, give_feedback
-from discreet.families.p_dap.answering import Ask, Recommendation
-from discreet.decisions.recommend import recommend
-from discreet.decisions.runtime import Runtime
+from discreet.decisions.services import DecisionServices
 from discreet.errors import (
     InvalidArgument,
     RewardConflict,
@@ -18,147 +13,121 @@ from discreet.errors import (
     TokenForged,
     UnknownDecision,
 )
-from discreet.privacy.noise import SystemNoise
+from discreet.families.questions import Feedback, Receipt, Recommendation
 from discreet.state.memory import MemoryStore
-from tests.decisions.conftest import Clock, document
+from tests.decisions.conftest import Clock, ask, document, gathered, opened, privacy
 
 pytestmark = pytest.mark.anyio
 
 
-async def ask(runtime: Runtime, limit: int = 1, event_id: str | None = None) -> Recommendation:
-    return await recommend(
-        runtime,
-        Ask(
-            recommender="films",
-            client="someone",
-            context=[0.2, 0.8],
-            limit=limit,
-            event_id=event_id,
-        ),
-    )
-
-
-async def arrivals(runtime: Runtime) -> int:
-    """How much feedback all cells together have counted."""
-    recommender = await runtime.registry.find("films")
-    cells = await runtime.store.cells(index=recommender.generation, most=1_000)
-    return sum(int(vector[0]) for vector in await runtime.store.read(addresses=list(cells)))
-
-
-async def test_feedback_is_learned(runtime: Runtime) -> None:
-    answer = await ask(runtime)
-    receipt = await give_feedback(
-        runtime, Feedback(reward=1.0, recommendation_id=answer.recommendation_id)
+async def test_feedback_is_learned(services: DecisionServices) -> None:
+    answer = await ask(services)
+    receipt = await services.feedback.record(
+        Feedback(reward=1.0, recommendation_id=answer.recommendation_id)
     )
     assert receipt == Receipt(duplicate=False)
-    assert await arrivals(runtime) == 1
+    assert await gathered(services) == 1
 
 
-async def test_the_same_reward_again_is_a_duplicate(runtime: Runtime) -> None:
-    answer = await ask(runtime)
+async def test_the_same_reward_again_is_a_duplicate(services: DecisionServices) -> None:
+    answer = await ask(services)
     feedback = Feedback(reward=0.5, recommendation_id=answer.recommendation_id)
-    receipts = await asyncio.gather(*(give_feedback(runtime, feedback) for _ in range(20)))
+    receipts = await asyncio.gather(*(services.feedback.record(feedback) for _ in range(20)))
     assert sum(not receipt.duplicate for receipt in receipts) == 1
-    assert await arrivals(runtime) == 1
+    assert await gathered(services) == 1
 
 
-async def test_another_reward_is_a_conflict_and_adds_nothing(runtime: Runtime) -> None:
-    answer = await ask(runtime)
-    await give_feedback(runtime, Feedback(1.0, recommendation_id=answer.recommendation_id))
+async def test_another_reward_is_a_conflict_and_adds_nothing(services: DecisionServices) -> None:
+    answer = await ask(services)
+    await services.feedback.record(Feedback(1.0, recommendation_id=answer.recommendation_id))
     with pytest.raises(RewardConflict):
-        await give_feedback(runtime, Feedback(0.0, recommendation_id=answer.recommendation_id))
-    assert await arrivals(runtime) == 1
+        await services.feedback.record(Feedback(0.0, recommendation_id=answer.recommendation_id))
+    assert await gathered(services) == 1
 
 
-async def test_expired_feedback_is_refused(runtime: Runtime, clock: Clock) -> None:
-    answer = await ask(runtime)
+async def test_expired_feedback_is_refused(services: DecisionServices, clock: Clock) -> None:
+    answer = await ask(services)
     clock.now = answer.expires_at
     with pytest.raises(TokenExpired):
-        await give_feedback(runtime, Feedback(1.0, recommendation_id=answer.recommendation_id))
-    assert await arrivals(runtime) == 0
+        await services.feedback.record(Feedback(1.0, recommendation_id=answer.recommendation_id))
+    assert await gathered(services) == 0
 
 
-async def test_a_claim_outlives_its_token(runtime: Runtime, clock: Clock) -> None:
-    answer = await ask(runtime)
+async def test_a_claim_outlives_its_token(services: DecisionServices, clock: Clock) -> None:
+    answer = await ask(services)
     feedback = Feedback(1.0, recommendation_id=answer.recommendation_id)
-    await give_feedback(runtime, feedback)
+    await services.feedback.record(feedback)
     clock.now = answer.expires_at - 1
-    assert (await give_feedback(runtime, feedback)).duplicate
+    assert (await services.feedback.record(feedback)).duplicate
 
 
-async def test_a_token_of_somebody_else_is_a_forgery(runtime: Runtime) -> None:
-    other = await Runtime.open(
-        store=MemoryStore(),
-        noise=SystemNoise(),
-        token_keys=[os.urandom(32)],
-        lease_seconds=math.inf,
-        survey_seconds=math.inf,
-    )
+async def test_a_token_of_somebody_else_is_a_forgery(services: DecisionServices) -> None:
+    other = await opened(MemoryStore(), token_keys=[os.urandom(32)])
     await other.registry.put("films", document())
     answer = await ask(other)
     with pytest.raises(TokenForged):
-        await give_feedback(runtime, Feedback(1.0, recommendation_id=answer.recommendation_id))
+        await services.feedback.record(Feedback(1.0, recommendation_id=answer.recommendation_id))
 
 
-async def test_a_removed_recommender_takes_no_feedback(runtime: Runtime) -> None:
-    answer = await ask(runtime)
-    await runtime.registry.remove("films")
-    await runtime.registry.put("films", document())
+async def test_a_removed_recommender_takes_no_feedback(services: DecisionServices) -> None:
+    answer = await ask(services)
+    await services.registry.remove("films")
+    await services.registry.put("films", document())
     with pytest.raises(UnknownDecision):
-        await give_feedback(runtime, Feedback(1.0, recommendation_id=answer.recommendation_id))
+        await services.feedback.record(Feedback(1.0, recommendation_id=answer.recommendation_id))
 
 
-async def test_a_list_takes_feedback_once_for_each_item(runtime: Runtime) -> None:
-    answer = await ask(runtime, limit=3)
+async def test_a_list_takes_feedback_once_for_each_item(services: DecisionServices) -> None:
+    answer = await ask(services, limit=3)
     for item in answer.items:
         for duplicate in (False, True):
-            receipt = await give_feedback(
-                runtime,
+            receipt = await services.feedback.record(
                 Feedback(1.0, recommendation_id=answer.recommendation_id, item=item),
             )
             assert receipt.duplicate == duplicate
-    assert await arrivals(runtime) == 3
+    assert await gathered(services) == 3
 
 
 @pytest.mark.parametrize("item", [None, "unheard of"])
-async def test_a_list_needs_one_of_its_items_named(runtime: Runtime, item: str | None) -> None:
-    answer = await ask(runtime, limit=3)
+async def test_a_list_needs_one_of_its_items_named(
+    services: DecisionServices, item: str | None
+) -> None:
+    answer = await ask(services, limit=3)
     with pytest.raises(InvalidArgument, match="item"):
-        await give_feedback(
-            runtime, Feedback(1.0, recommendation_id=answer.recommendation_id, item=item)
+        await services.feedback.record(
+            Feedback(1.0, recommendation_id=answer.recommendation_id, item=item)
         )
 
 
-async def test_feedback_by_event_id(runtime: Runtime) -> None:
-    answer = await ask(runtime, event_id="click-1")
-    assert not (await give_feedback(runtime, Feedback(1.0, event_id="click-1"))).duplicate
+async def test_feedback_by_event_id(services: DecisionServices) -> None:
+    answer = await ask(services, event_id="click-1")
+    assert not (await services.feedback.record(Feedback(1.0, event_id="click-1"))).duplicate
     by_token = Feedback(1.0, recommendation_id=answer.recommendation_id)
-    assert (await give_feedback(runtime, by_token)).duplicate
+    assert (await services.feedback.record(by_token)).duplicate
 
 
-async def test_an_unknown_event_is_said(runtime: Runtime) -> None:
+async def test_an_unknown_event_is_said(services: DecisionServices) -> None:
     with pytest.raises(UnknownDecision):
-        await give_feedback(runtime, Feedback(1.0, event_id="never"))
+        await services.feedback.record(Feedback(1.0, event_id="never"))
 
 
 async def test_erasing_a_client_forgets_stored_answers_and_keeps_the_ledger(
-    runtime: Runtime,
+    services: DecisionServices,
 ) -> None:
-    await ask(runtime, event_id="click-1")
-    assert (await erase_client(runtime, client="someone")).events == 1
+    await ask(services, event_id="click-1")
+    assert (await services.clients.erase("someone")).events == 1
     with pytest.raises(UnknownDecision):
-        await give_feedback(runtime, Feedback(1.0, event_id="click-1"))
-    answer = await ask(runtime)
+        await services.feedback.record(Feedback(1.0, event_id="click-1"))
+    answer = await ask(services)
     assert answer.privacy.spent is not None
     assert answer.privacy.spent.epsilon == 2.0
 
 
-async def test_a_batch_counts_each_by_itself_in_order(runtime: Runtime) -> None:
-    answer = await ask(runtime)
-    await ask(runtime, event_id="click-1")
+async def test_a_batch_counts_each_by_itself_in_order(services: DecisionServices) -> None:
+    answer = await ask(services)
+    await ask(services, event_id="click-1")
     token = answer.recommendation_id
-    results = await feedback_batch(
-        runtime,
+    results = await services.feedback.record_many(
         [
             Feedback(1.0, recommendation_id=token),
             Feedback(1.0, recommendation_id=token),
@@ -173,25 +142,21 @@ async def test_a_batch_counts_each_by_itself_in_order(runtime: Runtime) -> None:
     assert [type(result) for result in results[2:4]] == [RewardConflict, TokenForged]
     assert results[4] == Receipt(duplicate=False)
     assert isinstance(results[5], UnknownDecision)
-    assert await arrivals(runtime) == 2
+    assert await gathered(services) == 2
 
 
-async def test_a_mixed_batch_is_answered_in_order(runtime: Runtime, clock: Clock) -> None:
+async def test_a_mixed_batch_is_answered_in_order(services: DecisionServices, clock: Clock) -> None:
     for name in ("books", "songs"):
-        await runtime.registry.put(name, document())
+        await services.registry.put(name, document())
 
     async def token(recommender: str, limit: int = 1) -> Recommendation:
-        ask = Ask(recommender=recommender, client="someone", context=[0.2, 0.8], limit=limit)
-        return await recommend(runtime, ask)
+        return await ask(services, recommender=recommender, limit=limit)
 
     expired = (await token("films")).recommendation_id
     clock.now += 86_400
-    await ask(runtime, event_id="click-1")
-    await runtime.store.claim_event(
-        event=runtime.principals.event("unanswered"), fingerprint=b"f", ttl=60
-    )
+    await ask(services, event_id="click-1")
     removed = (await token("songs")).recommendation_id
-    await runtime.registry.remove("songs")
+    await services.registry.remove("songs")
     book, film, films = await token("books"), await token("films"), await token("films", 2)
     both = films.recommendation_id
     cases: list[tuple[Feedback, object]] = [
@@ -207,15 +172,56 @@ async def test_a_mixed_batch_is_answered_in_order(runtime: Runtime, clock: Clock
         (Feedback(1.0, recommendation_id="forged"), TokenForged),
         (Feedback(1.0, recommendation_id=both), InvalidArgument),
         (Feedback(1.0, recommendation_id=book.recommendation_id), Receipt(duplicate=True)),
-        (Feedback(1.0, event_id="unanswered"), UnknownDecision),
         (Feedback(1.0, event_id="click-1"), Receipt(duplicate=True)),
         (Feedback(1.0, recommendation_id=both, item=films.items[0]), Receipt(duplicate=False)),
     ]
-    results = await feedback_batch(runtime, [feedback for feedback, _ in cases])
+    results = await services.feedback.record_many([feedback for feedback, _ in cases])
     found = [one if isinstance(one, Receipt) else type(one) for one in results]
     assert found == [expected for _, expected in cases]
-    assert await arrivals(runtime) == 4
+    assert await gathered(services) == 4
 
 
-async def test_an_empty_batch_is_answered_by_nothing(runtime: Runtime) -> None:
-    assert await feedback_batch(runtime, []) == []
+async def test_an_empty_batch_is_answered_by_nothing(services: DecisionServices) -> None:
+    assert await services.feedback.record_many([]) == []
+
+
+async def test_a_client_pays_for_each_record_and_more_for_several_in_one_release(
+    services: DecisionServices,
+) -> None:
+    await services.registry.put("films", document(privacy=privacy(budget=1e3)))
+    one = 24_360_000  # nano-rho of one record at (1, 1e-6), within a thousandth
+    spent = []
+    for _ in range(3):
+        token = (await ask(services)).recommendation_id
+        await services.feedback.record(Feedback(1.0, recommendation_id=token))
+        principal = (await services.registry.find("films")).principal("someone")
+        (ledger,) = await services.store.ledgers([principal])
+        spent.append(ledger.feedback.nano_rho)
+    assert [round(amount / one) for amount in spent] == [1, 4, 9]
+
+
+async def test_feedback_that_is_not_paid_for_is_accepted_and_not_learned(
+    services: DecisionServices,
+) -> None:
+    await services.registry.put("films", document(privacy=privacy(budget=1e3)))
+    receipts = []
+    for _ in range(12):
+        token = (await ask(services)).recommendation_id
+        receipts.append(await services.feedback.record(Feedback(1.0, recommendation_id=token)))
+    learned = sum(receipt.learned for receipt in receipts)
+    assert [receipt.learned for receipt in receipts] == [place < learned for place in range(12)]
+    # (8, 1e-6) is rho 1.0524; n records in one release cost n * n * 0.02436.
+    assert learned == 6
+    assert await gathered(services) == learned
+    again = await services.feedback.record(Feedback(1.0, recommendation_id=token))
+    assert again == Receipt(duplicate=True, learned=False)
+
+
+async def test_a_degraded_answer_takes_feedback_that_is_paid_for(
+    services: DecisionServices,
+) -> None:
+    for _ in range(6):
+        answer = await ask(services)
+    assert not answer.personalised
+    token = answer.recommendation_id
+    assert (await services.feedback.record(Feedback(1.0, recommendation_id=token))).learned

@@ -2,45 +2,43 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable
-from dataclasses import replace
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 import pytest
 
-from discreet.families.p_dap.contract import Decision
-from discreet.decisions.clients import budget_of
-from discreet.families.p_dap.answering import Ask
-from discreet.decisions.recommend import recommend, recommend_batch
-from discreet.decisions.runtime import Runtime
+from discreet.decisions.services import DecisionServices, open_services
 from discreet.errors import (
     BudgetExhausted,
+    DiscreetError,
     EventReused,
     InvalidArgument,
     SeededNoiseRefused,
     StoreUnavailable,
-    Underpaid,
     UnknownRecommender,
 )
-from discreet.privacy.events import RandomisedResponse
-from discreet.privacy.noise import SystemNoise
+from discreet.families.questions import Ask, Recommendation
 from discreet.research.noise import SeededNoise
 from discreet.state.memory import MemoryStore
-from tests.decisions.conftest import document
+from discreet.state.ready import Failed
+from discreet.state.stores import Debit, Debited
+from tests.decisions.conftest import document, opened, privacy
 
 pytestmark = pytest.mark.anyio
 
 ASK = Ask(recommender="films", client="someone", context=[0.2, 0.8])
 
 
-async def spent(runtime: Runtime, client: str = "someone", recommender: str = "films") -> float:
-    report = await budget_of(runtime, recommender=recommender, client=client)
-    assert report.spent is not None
-    return report.spent.epsilon
+async def spent(
+    services: DecisionServices, client: str = "someone", recommender: str = "films"
+) -> float:
+    report = await services.clients.budget(recommender=recommender, client=client)
+    assert report.answers.spent is not None
+    return report.answers.spent.epsilon
 
 
-async def test_an_answer_is_an_item_and_its_price(runtime: Runtime) -> None:
-    answer = await recommend(runtime, ASK)
+async def test_an_answer_is_an_item_and_its_price(services: DecisionServices) -> None:
+    answer = await services.recommend.recommend(ASK)
     assert answer.items[0] in {"a", "b", "c", "d"}
     assert answer.personalised
     assert answer.privacy.epsilon == 1.0
@@ -51,64 +49,70 @@ async def test_an_answer_is_an_item_and_its_price(runtime: Runtime) -> None:
     assert answer.expires_at == 1_800_000_000 + 86_400
 
 
-async def test_a_budget_for_five_personalises_five_times_however_many_ask(runtime: Runtime) -> None:
-    answers = await asyncio.gather(*(recommend(runtime, ASK) for _ in range(40)))
+async def test_a_budget_for_five_personalises_five_times_however_many_ask(
+    services: DecisionServices,
+) -> None:
+    answers = await asyncio.gather(*(services.recommend.recommend(ASK) for _ in range(40)))
     assert sum(answer.personalised for answer in answers) == 5
     degraded = [answer for answer in answers if not answer.personalised]
     assert {answer.privacy.epsilon for answer in degraded} == {0.0}
-    assert await spent(runtime) == 5.0
+    assert await spent(services) == 5.0
 
 
-async def test_clients_have_ledgers_of_their_own(runtime: Runtime) -> None:
-    await recommend(runtime, ASK)
-    assert await spent(runtime, "somebody else") == 0.0
+async def test_clients_have_ledgers_of_their_own(services: DecisionServices) -> None:
+    await services.recommend.recommend(ASK)
+    assert await spent(services, "somebody else") == 0.0
 
 
-async def test_a_refusing_recommender_says_so(runtime: Runtime) -> None:
-    await runtime.registry.put(
+async def test_a_refusing_recommender_says_so(services: DecisionServices) -> None:
+    await services.registry.put(
         "strict",
-        document(privacy={"epsilon": 1, "budget": {"epsilon": 1}, "on_exhausted": "refuse"}),
+        document(privacy=privacy(budget=1.0, on_exhausted="refuse")),
     )
-    await recommend(runtime, ASK._replace(recommender="strict"))
+    await services.recommend.recommend(ASK._replace(recommender="strict"))
     with pytest.raises(BudgetExhausted):
-        await recommend(runtime, ASK._replace(recommender="strict"))
+        await services.recommend.recommend(ASK._replace(recommender="strict"))
 
 
-async def test_a_list_is_drawn_without_repeats_and_charged_per_draw(runtime: Runtime) -> None:
-    answer = await recommend(runtime, ASK._replace(limit=3))
+async def test_a_list_is_drawn_without_repeats_and_charged_per_draw(
+    services: DecisionServices,
+) -> None:
+    answer = await services.recommend.recommend(ASK._replace(limit=3))
     assert len(set(answer.items)) == 3
     assert answer.privacy.epsilon == 3.0
-    assert await spent(runtime) == 3.0
+    assert await spent(services) == 3.0
 
 
 async def test_the_last_of_a_whole_catalogue_is_no_choice_and_costs_nothing(
-    runtime: Runtime,
+    services: DecisionServices,
 ) -> None:
-    answer = await recommend(runtime, ASK._replace(limit=10))
+    answer = await services.recommend.recommend(ASK._replace(limit=10))
     assert set(answer.items) == {"a", "b", "c", "d"}
     assert answer.privacy.epsilon == 3.0
 
 
-async def test_a_single_item_is_no_choice_and_costs_nothing(runtime: Runtime) -> None:
-    answer = await recommend(runtime, ASK._replace(candidates=["b"]))
+async def test_a_single_item_is_no_choice_and_costs_nothing(services: DecisionServices) -> None:
+    answer = await services.recommend.recommend(ASK._replace(candidates=["b"]))
     assert answer.items == ("b",)
     assert answer.privacy.epsilon == 0.0
 
 
-async def test_excluded_and_hidden_items_are_never_answered(runtime: Runtime) -> None:
-    await runtime.registry.put("big", document(privacy={"budget": {"epsilon": 1e6}}))
-    await runtime.registry.hide_item("big", "a", True)
-    await runtime.registry.remove_item("big", "b")
+async def test_excluded_and_hidden_items_are_never_answered(services: DecisionServices) -> None:
+    await services.registry.put("big", document(privacy=privacy(budget=1e6)))
+    await services.registry.hide_item("big", "a", True)
+    await services.registry.remove_item("big", "b")
     ask = ASK._replace(recommender="big", exclude=["c", "unheard of"])
     for _ in range(50):
-        assert (await recommend(runtime, ask)).items == ("d",)
+        assert (await services.recommend.recommend(ask)).items == ("d",)
 
 
-async def test_nothing_left_is_an_empty_answer_that_costs_nothing(runtime: Runtime) -> None:
-    answer = await recommend(runtime, ASK._replace(exclude=["a", "b", "c", "d"]))
+async def test_nothing_left_is_an_empty_answer_that_costs_nothing(
+    services: DecisionServices,
+) -> None:
+    answer = await services.recommend.recommend(ASK._replace(exclude=["a", "b", "c", "d"]))
     assert answer.items == ()
     assert not answer.personalised
-    assert await spent(runtime) == 0.0
+    assert await spent(services) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -116,41 +120,52 @@ async def test_nothing_left_is_an_empty_answer_that_costs_nothing(runtime: Runti
     [({"context": [0.5]}, "context"), ({"candidates": ["unheard of"]}, "candidates")],
 )
 async def test_bad_input_is_named_and_costs_nothing(
-    runtime: Runtime, change: dict[str, Any], argument: str
+    services: DecisionServices, change: dict[str, Any], argument: str
 ) -> None:
     with pytest.raises(InvalidArgument) as caught:
-        await recommend(runtime, ASK._replace(event_id="e", **change))
+        await services.recommend.recommend(ASK._replace(event_id="e", **change))
     assert caught.value.argument == argument
-    assert await spent(runtime) == 0.0
-    assert (await recommend(runtime, ASK._replace(event_id="e"))).personalised
+    assert await spent(services) == 0.0
+    assert (await services.recommend.recommend(ASK._replace(event_id="e"))).personalised
 
 
-async def test_an_unknown_recommender_is_said(runtime: Runtime) -> None:
+async def test_an_unknown_recommender_is_said(services: DecisionServices) -> None:
     with pytest.raises(UnknownRecommender):
-        await recommend(runtime, ASK._replace(recommender="nobody"))
+        await services.recommend.recommend(ASK._replace(recommender="nobody"))
 
 
-async def test_no_protection_is_answered_without_a_ledger(runtime: Runtime) -> None:
-    await runtime.registry.put("open", document(privacy={"mode": "none"}))
-    for _ in range(30):
-        answer = await recommend(runtime, ASK._replace(recommender="open"))
+async def test_exact_answers_are_booked_as_unlimited_for_good(services: DecisionServices) -> None:
+    exact = document(privacy={**privacy(), "answers": "exact"})
+    await services.registry.put("films", exact)
+    answer = await services.recommend.recommend(ASK)
     assert answer.privacy.epsilon is None
-    assert answer.privacy.spent is None
+    assert answer.reason is not None
+    await services.registry.put("films", document())
+    after = await services.recommend.recommend(ASK)
+    assert not after.personalised
+    assert after.privacy.spent is not None
+    assert math.isinf(after.privacy.spent.epsilon)
 
 
-async def test_a_retry_gets_the_same_answer_and_pays_once(runtime: Runtime) -> None:
+async def test_a_spent_budget_says_why(services: DecisionServices) -> None:
+    answers = [await services.recommend.recommend(ASK) for _ in range(6)]
+    assert answers[-1].reason == "the client's budget for answers is spent"
+    assert {answer.reason for answer in answers[:-1]} == {None}
+
+
+async def test_a_retry_gets_the_same_answer_and_pays_once(services: DecisionServices) -> None:
     ask = ASK._replace(event_id="click-1")
-    first = await recommend(runtime, ask)
-    again = await asyncio.gather(*(recommend(runtime, ask) for _ in range(20)))
+    first = await services.recommend.recommend(ask)
+    again = await asyncio.gather(*(services.recommend.recommend(ask) for _ in range(20)))
     assert set(again) == {first}
-    assert await spent(runtime) == 1.0
+    assert await spent(services) == 1.0
 
 
-async def test_parallel_firsts_agree_and_pay_once(runtime: Runtime) -> None:
+async def test_parallel_firsts_agree_and_pay_once(services: DecisionServices) -> None:
     ask = ASK._replace(event_id="click-2")
-    answers = await asyncio.gather(*(recommend(runtime, ask) for _ in range(20)))
+    answers = await asyncio.gather(*(services.recommend.recommend(ask) for _ in range(20)))
     assert len(set(answers)) == 1
-    assert await spent(runtime) == 1.0
+    assert await spent(services) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -158,14 +173,14 @@ async def test_parallel_firsts_agree_and_pay_once(runtime: Runtime) -> None:
     [{"client": "another"}, {"context": [0.3, 0.8]}, {"limit": 2}, {"exclude": ["a"]}],
 )
 async def test_an_event_id_for_another_question_is_refused_and_costs_nothing(
-    runtime: Runtime, change: dict[str, Any]
+    services: DecisionServices, change: dict[str, Any]
 ) -> None:
-    await recommend(runtime, ASK._replace(event_id="click-3"))
+    await services.recommend.recommend(ASK._replace(event_id="click-3"))
     other = ASK._replace(event_id="click-3", **change)
     with pytest.raises(EventReused):
-        await recommend(runtime, other)
-    assert await spent(runtime) == 1.0
-    assert await spent(runtime, "another") == 0.0
+        await services.recommend.recommend(other)
+    assert await spent(services) == 1.0
+    assert await spent(services, "another") == 0.0
 
 
 class Faltering(MemoryStore):
@@ -173,70 +188,76 @@ class Faltering(MemoryStore):
 
     fails: str | None = None
 
-    def _once(self, step: str) -> None:
-        if self.fails == step:
+    def _fails_at(self, step: str) -> bool:
+        failing = self.fails == step
+        if failing:
             self.fails = None
-            raise StoreUnavailable
+        return failing
 
     def answer_event(self, **given: Any) -> Awaitable[bytes]:
-        self._once("answer_event")
+        if self._fails_at("answer_event"):
+            return Failed(StoreUnavailable())
         return super().answer_event(**given)
 
-    def spend(self, **given: Any) -> Awaitable[Any]:
-        self._once("spend")
-        return super().spend(**given)
-
-    def read(self, **given: Any) -> Awaitable[Any]:
-        self._once("read")
-        return super().read(**given)
+    def spend(self, debits: Sequence[Debit]) -> Awaitable[Sequence[Debited | DiscreetError]]:
+        if self._fails_at("spend"):
+            return Failed(StoreUnavailable())
+        return super().spend(debits)
 
 
 @pytest.fixture
-async def faltering(anyio_backend: str) -> Runtime:
-    opened = await Runtime.open(
-        store=Faltering(), noise=SystemNoise(), lease_seconds=math.inf, survey_seconds=math.inf
-    )
-    await opened.registry.put("films", document())
-    return opened
+async def faltering(anyio_backend: str) -> DecisionServices:
+    found = await opened(Faltering())
+    await found.registry.put("films", document())
+    return found
 
 
-async def test_a_crash_between_paying_and_answering_is_not_paid_twice(faltering: Runtime) -> None:
+async def test_a_crash_between_paying_and_answering_is_not_paid_twice(
+    faltering: DecisionServices,
+) -> None:
     assert isinstance(faltering.store, Faltering)
     faltering.store.fails = "answer_event"
     ask = ASK._replace(event_id="click-4")
     with pytest.raises(StoreUnavailable):
-        await recommend(faltering, ask)
-    assert (await recommend(faltering, ask)).personalised
+        await faltering.recommend.recommend(ask)
+    assert (await faltering.recommend.recommend(ask)).personalised
     assert await spent(faltering) == 1.0
 
 
-@pytest.mark.parametrize("step", ["spend", "read"])
-async def test_a_store_that_fails_releases_nothing(faltering: Runtime, step: str) -> None:
+async def test_a_store_that_fails_releases_nothing(faltering: DecisionServices) -> None:
     assert isinstance(faltering.store, Faltering)
-    faltering.store.fails = step
+    faltering.store.fails = "spend"
     with pytest.raises(StoreUnavailable):
-        await recommend(faltering, ASK)
+        await faltering.recommend.recommend(ASK)
 
 
-async def test_a_learner_that_releases_more_than_it_said_is_not_answered(
-    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    learner = (await runtime.registry.find("films")).learner
-    honest = type(learner).decide
+class Patchy(MemoryStore):
+    """A store that loses the debits of one client, as a cluster loses those of one shard."""
 
-    def greedy(self: Any, **given: Any) -> Any:
-        decision = honest(self, **given)
-        assert isinstance(decision, Decision)
-        return replace(decision, events=(RandomisedResponse(2.0),))
+    lost: bytes | None = None
 
-    monkeypatch.setattr(type(learner), "decide", greedy)
-    with pytest.raises(Underpaid):
-        await recommend(runtime, ASK)
+    async def spend(  # type: ignore[override]
+        self, debits: Sequence[Debit]
+    ) -> Sequence[Debited | DiscreetError]:
+        made = await super().spend(debits)
+        return [
+            StoreUnavailable() if debit.principal == self.lost else one
+            for debit, one in zip(debits, made, strict=True)
+        ]
 
 
-async def test_a_batch_answers_each_by_itself_in_order(runtime: Runtime) -> None:
-    answers = await recommend_batch(
-        runtime,
+async def test_a_debit_whose_fate_is_unknown_releases_nothing_and_fails_alone() -> None:
+    services = await opened(Patchy())
+    await services.registry.put("films", document())
+    assert isinstance(services.store, Patchy)
+    services.store.lost = (await services.registry.find("films")).principal("unlucky")
+    asks = [ASK._replace(client=client) for client in ("one", "unlucky", "two")]
+    answers = await services.recommend.recommend_many(asks)
+    assert [type(one) for one in answers] == [Recommendation, StoreUnavailable, Recommendation]
+
+
+async def test_a_batch_answers_each_by_itself_in_order(services: DecisionServices) -> None:
+    answers = await services.recommend.recommend_many(
         [
             ASK,
             ASK._replace(recommender="nobody"),
@@ -255,16 +276,28 @@ async def test_a_batch_answers_each_by_itself_in_order(runtime: Runtime) -> None
         "Recommendation",
     ]
     assert answers[3] == answers[4]
-    assert await spent(runtime) == 2.0
+    assert await spent(services) == 2.0
 
 
 async def test_reproducible_noise_never_serves(store: MemoryStore) -> None:
     with pytest.raises(SeededNoiseRefused):
-        await Runtime.open(store=store, noise=SeededNoise(1))
+        await open_services(store=store, noise=SeededNoise(1))
 
 
-async def test_a_ledger_survives_its_recommender(runtime: Runtime) -> None:
-    await recommend(runtime, ASK)
-    await runtime.registry.remove("films")
-    await runtime.registry.put("films", document())
-    assert await spent(runtime) == 1.0
+async def test_a_ledger_survives_its_recommender(services: DecisionServices) -> None:
+    await services.recommend.recommend(ASK)
+    await services.registry.remove("films")
+    await services.registry.put("films", document())
+    assert await spent(services) == 1.0
+
+
+async def test_a_long_batch_is_answered_in_order(services: DecisionServices) -> None:
+    await services.registry.put("one", document(items=["x"]))
+    asks = [
+        ASK._replace(recommender="one" if place % 3 else "films", client=f"c{place}")
+        for place in range(700)
+    ]
+    answers = await services.recommend.recommend_many(asks)
+    found = [isinstance(one, Recommendation) and one.items == ("x",) for one in answers]
+    assert found == [bool(place % 3) for place in range(700)]
+    assert await services.recommend.recommend_many([]) == []

@@ -1,27 +1,22 @@
 """Changes are seen by everybody once they are acknowledged, and lose nothing that was learned."""
 
 import asyncio
-import math
 
 import pytest
 
-from discreet.families.documents import ItemDocument
-from discreet.decisions.feedback import Feedback, give_feedback
-from discreet.families.p_dap.answering import Ask
-from discreet.decisions.recommend import recommend
-from discreet.decisions.runtime import Runtime
+from discreet.decisions.services import DecisionServices, open_services
 from discreet.errors import InvalidArgument, UnknownItem, UnknownRecommender
+from discreet.families.documents import ItemDocument
+from discreet.families.questions import Ask, Feedback
 from discreet.privacy.noise import SystemNoise
 from discreet.state.memory import MemoryStore
-from tests.decisions.conftest import document
+from tests.decisions.conftest import ask, document, gathered, privacy
 
 pytestmark = pytest.mark.anyio
 
 
-async def worker(store: MemoryStore) -> Runtime:
-    return await Runtime.open(
-        store=store, noise=SystemNoise(), lease_seconds=0.05, survey_seconds=math.inf
-    )
+async def worker(store: MemoryStore) -> DecisionServices:
+    return await open_services(store=store, noise=SystemNoise(), lease_seconds=0.05)
 
 
 async def test_another_worker_sees_a_change_once_it_is_acknowledged(store: MemoryStore) -> None:
@@ -30,22 +25,22 @@ async def test_another_worker_sees_a_change_once_it_is_acknowledged(store: Memor
     for round_ in range(5):
         items = [f"item {round_}"]
         await first.registry.put("films", document(items=items))
-        assert (await recommend(second, ask)).items == tuple(items)
+        assert (await second.recommend.recommend(ask)).items == tuple(items)
     await first.registry.remove("films")
     with pytest.raises(UnknownRecommender):
-        await recommend(second, ask)
+        await second.recommend.recommend(ask)
     await first.close()
     await second.close()
 
 
 async def test_without_its_lease_a_worker_asks_again(store: MemoryStore) -> None:
-    runtime = await worker(store)
-    await runtime.registry.stop()
+    services = await worker(store)
+    await services.registry.stop()
     await asyncio.sleep(0.06)
-    assert runtime.registry.trusted() is None
-    await runtime.registry.current()
-    assert runtime.registry.trusted() is not None
-    await runtime.close()
+    assert services.registry.trusted() is None
+    await services.registry.current()
+    assert services.registry.trusted() is not None
+    await services.close()
 
 
 async def test_parallel_changes_are_all_kept(store: MemoryStore) -> None:
@@ -53,8 +48,8 @@ async def test_parallel_changes_are_all_kept(store: MemoryStore) -> None:
     await first.registry.put("films", document(items=[]))
     await asyncio.gather(
         *(
-            runtime.registry.add_items("films", [ItemDocument(id=f"{index}")])
-            for index, runtime in enumerate([first, second] * 10)
+            each.registry.add_items("films", [ItemDocument(id=f"{index}")])
+            for index, each in enumerate([first, second] * 10)
         )
     )
     assert {item["id"] for item in await first.registry.items("films")} == set(map(str, range(20)))
@@ -62,26 +57,28 @@ async def test_parallel_changes_are_all_kept(store: MemoryStore) -> None:
     await second.close()
 
 
-async def test_changing_epsilon_or_exploration_keeps_what_was_learned(runtime: Runtime) -> None:
+async def test_changing_epsilon_or_exploration_keeps_what_was_learned(
+    services: DecisionServices,
+) -> None:
     ask = Ask(recommender="films", client="c", context=[0.1, 0.1])
-    answer = await recommend(runtime, ask)
-    await give_feedback(runtime, Feedback(1.0, recommendation_id=answer.recommendation_id))
-    before = await runtime.registry.find("films")
-    created = await runtime.registry.put(
-        "films", document(privacy={"epsilon": 0.5}, exploration={"rate": 0.2})
+    answer = await services.recommend.recommend(ask)
+    await services.feedback.record(Feedback(1.0, recommendation_id=answer.recommendation_id))
+    before = await services.registry.find("films")
+    created = await services.registry.put(
+        "films", document(privacy=privacy(epsilon=0.5), exploration={"rate": 0.2})
     )
-    after = await runtime.registry.find("films")
+    after = await services.registry.find("films")
     assert not created
     assert after.generation == before.generation
-    assert await runtime.store.count_cells(index=after.generation) == 1
-    assert (await recommend(runtime, ask._replace(client="d"))).privacy.epsilon == 0.5
+    assert await gathered(services) == 1
+    assert (await services.recommend.recommend(ask._replace(client="d"))).privacy.epsilon == 0.5
 
 
-async def test_an_item_keeps_its_slot_and_nobody_inherits_it(runtime: Runtime) -> None:
-    slots = (await runtime.registry.find("films")).slot_of
-    await runtime.registry.remove_item("films", "b")
-    await runtime.registry.add_items("films", [ItemDocument(id="new"), ItemDocument(id="b")])
-    after = (await runtime.registry.find("films")).slot_of
+async def test_an_item_keeps_its_slot_and_nobody_inherits_it(services: DecisionServices) -> None:
+    slots = (await services.registry.find("films")).slot_of
+    await services.registry.remove_item("films", "b")
+    await services.registry.add_items("films", [ItemDocument(id="new"), ItemDocument(id="b")])
+    after = (await services.registry.find("films")).slot_of
     assert {after[item] for item in "acd"} == {slots[item] for item in "acd"}
     assert after["new"] not in slots.values()
     assert after["b"] not in slots.values()
@@ -92,30 +89,53 @@ async def test_an_item_keeps_its_slot_and_nobody_inherits_it(runtime: Runtime) -
     [
         ("context.dimensions", {"context": {"dimensions": 3}}),
         ("partition.segments", {"partition": {"segments": 3}}),
+        ("privacy.feedback", {"privacy": privacy(feedback="exact")}),
+        ("privacy.feedback", {"privacy": privacy(feedback={"epsilon": 2.0})}),
     ],
 )
 async def test_a_change_that_would_lose_what_was_learned_is_refused(
-    runtime: Runtime, field: str, change: dict[str, dict[str, int]]
+    services: DecisionServices, field: str, change: dict[str, object]
 ) -> None:
     with pytest.raises(InvalidArgument) as caught:
-        await runtime.registry.put("films", document(**change))
+        await services.registry.put("films", document(**change))
     assert caught.value.argument == field
 
 
-async def test_unknown_names_are_said(runtime: Runtime) -> None:
+async def test_unknown_names_are_said(services: DecisionServices) -> None:
     with pytest.raises(UnknownItem):
-        await runtime.registry.hide_item("films", "unheard of", True)
+        await services.registry.hide_item("films", "unheard of", True)
     with pytest.raises(UnknownRecommender):
-        await runtime.registry.add_items("nobody", [ItemDocument(id="x")])
+        await services.registry.add_items("nobody", [ItemDocument(id="x")])
     with pytest.raises(UnknownRecommender):
-        await runtime.registry.remove("nobody")
+        await services.registry.remove("nobody")
 
 
-async def test_removing_a_recommender_erases_what_it_learned(runtime: Runtime) -> None:
-    answer = await recommend(runtime, Ask(recommender="films", client="c", context=[0.1, 0.1]))
-    await give_feedback(runtime, Feedback(1.0, recommendation_id=answer.recommendation_id))
-    generation = (await runtime.registry.find("films")).generation
-    cells = list(await runtime.store.cells(index=generation, most=10))
-    await runtime.registry.remove("films")
-    assert await runtime.store.count_cells(index=generation) == 0
-    assert [len(vector) for vector in await runtime.store.read(addresses=cells)] == [0]
+async def test_removing_a_recommender_erases_what_it_learned(services: DecisionServices) -> None:
+    answer = await ask(services)
+    await services.feedback.record(Feedback(1.0, recommendation_id=answer.recommendation_id))
+    recommender = await services.registry.find("films")
+    await services.releaser.release(recommender)
+    answer = await ask(services)
+    await services.feedback.record(Feedback(1.0, recommendation_id=answer.recommendation_id))
+    await services.registry.remove("films")
+    generation = recommender.generation
+    await services.store.freeze(generation=generation, number=1)
+    assert await services.store.frozen(generation=generation, number=1) == {}
+    assert await services.store.load(keys=[recommender.key(b"model")]) == [None]
+
+
+async def test_every_worker_drops_what_was_replaced(store: MemoryStore) -> None:
+    first, second = await worker(store), await worker(store)
+    await first.registry.put("films", document())
+    before = await second.registry.find("films")
+    closed: list[bool] = []
+
+    async def note() -> None:
+        closed.append(True)
+
+    before.close = note  # type: ignore[method-assign]
+    await first.registry.put("films", document(exploration={"rate": 0.5}))
+    assert await second.registry.find("films") is not before
+    assert closed == [True]
+    await first.close()
+    await second.close()

@@ -21,7 +21,6 @@ from tests.state.places import ONE, record
         (checks.name, ["a", "ä" * 256], ["", "a" * 257, b"a", "\ud800"]),
         (checks.number, [1, 2**53 - 1], [0, -1, 2**53, True, 1.0]),
         (checks.most, [1], [0, 2**31, True]),
-        (checks.reward, [0, -(2**63), 2**63 - 1], [2**63, 0.5, True]),
         (checks.expected, [None, 0, 5], [-1, 2**53, True, 0.5]),
         (checks.lasting, [0.001, 1, 2.5], [0, -1, float("nan"), float("inf"), "1", True]),
         (checks.guard, [None, (0, b"a")], [(0, b""), (-1, b"a"), (0, b"a" * 129), (0, "a")]),

@@ -6,15 +6,16 @@ weights it is monotone in that number, and bisection finds the handful of places
 changes. Nothing is assumed about the weights, the table or the rounding of the draw: what is
 measured is what would be served.
 
-Numeric mechanisms ask for noise of a scale. A humming source answers a constant and writes the
-request down: at 0 the value that comes back shows how the input was rounded, at 1 how long a step
-is, and the request shows the noise that would have hidden the value. That the sampler then
-delivers noise of this scale is the fits' business.
+Numeric mechanisms ask for noise of a scale. A constant source answers the same number each time and
+writes the request down: at 0 the value that comes back shows how the input was rounded, at 1 how
+long a step is, and the request shows the noise that would have hidden the value. That the sampler
+then delivers noise of this scale is examined apart, by its fit.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
-from typing import ClassVar
+from itertools import accumulate
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -47,6 +48,36 @@ class ScriptedNoise:
 
     def discrete_gaussian(self, *, scale: float, size: int) -> Integers:
         raise AssertionError("a choice asks for uniform bits only")
+
+
+class TapedNoise:
+    """Uniform bits from one fixed answer after the other, and Gaussian steps from a list."""
+
+    production: ClassVar[bool] = False
+
+    def __init__(self, *, bits: Sequence[int] = (), steps: Sequence[int] = ()) -> None:
+        self._bits = list(bits)
+        self._steps = list(steps)
+        self.scales: list[float] = []
+        """The scale of every step that was asked for."""
+
+    def bits(self, count: int) -> int:
+        """Return the next answer; there must be one."""
+        return self._bits.pop(0)
+
+    def discrete_laplace(self, *, scale: float, size: int) -> Integers:
+        """Return the next steps, zeros after the last."""
+        return self._next(scale, size)
+
+    def discrete_gaussian(self, *, scale: float, size: int) -> Integers:
+        """Return the next steps, zeros after the last."""
+        return self._next(scale, size)
+
+    def _next(self, scale: float, size: int) -> Integers:
+        start = len(self.scales)
+        self.scales += [scale] * size
+        taken = self._steps[start : start + size]
+        return np.array(taken + [0] * (size - len(taken)), dtype=np.int64)
 
 
 class ConstantNoise:
@@ -142,3 +173,55 @@ def _last_same(prefix: Callable[[int], Hashable], value: Hashable, low: int, hig
         if prefix(first + (low - first) * part // _PROBES) != value:
             raise ArithmeticError("the outcome is no monotone function of the bits")
     return low
+
+
+class ExactLaw(NamedTuple):
+    """The exact distribution of an answer, and random bits that lead to each of its outcomes."""
+
+    shares: dict[Hashable, Fraction]
+    bits: dict[Hashable, tuple[int, ...]]
+
+
+def coin_law(
+    outcome: Callable[[int, int], Hashable], *, coin_bits: int, uniform_bits: int
+) -> ExactLaw:
+    """Return the law of an answer that is drawn with a coin and a uniform integer.
+
+    Below a threshold the coin leads to one law, above it to another. Both are read off at the ends
+    of the coin's range, by bisection of the uniform; the threshold by bisection of the coin, at
+    every uniform at which an interval of either law begins. Raises `ArithmeticError` if the answer
+    is made in another way.
+    """
+    top = 2**coin_bits - 1
+    sides = []
+    for coin in (0, top):
+
+        def answer(noise: NoiseSource, coin: int = coin) -> Hashable:
+            return outcome(coin, noise.bits(uniform_bits))
+
+        sides.append(distribution(answer))
+    ends = {end for side in sides for end in accumulate(side.values(), initial=Fraction(0))}
+    shares = set()
+    for start in sorted(ends)[:-1]:
+        uniform = int(start * 2**uniform_bits)
+        if outcome(0, uniform) != outcome(top, uniform):
+
+            def side_of(noise: NoiseSource, uniform: int = uniform) -> Hashable:
+                return outcome(noise.bits(coin_bits), uniform)
+
+            tossed = distribution(side_of)
+            if len(tossed) > 2:
+                raise ArithmeticError("the coin has several thresholds")
+            shares.add(tossed[outcome(0, uniform)])
+    if len(shares) > 1:
+        raise ArithmeticError("the coin has several thresholds")
+    first = shares.pop() if shares else Fraction(0)
+    law: dict[Hashable, Fraction] = {}
+    bits: dict[Hashable, tuple[int, ...]] = {}
+    for coin, share, side in zip((0, top), (first, 1 - first), sides, strict=True):
+        starts = accumulate(side.values(), initial=Fraction(0))
+        for (seen, mass), start in zip(side.items(), starts, strict=False):
+            if share:
+                law[seen] = law.get(seen, Fraction(0)) + share * mass
+                bits.setdefault(seen, (coin, int(start * 2**uniform_bits)))
+    return ExactLaw(law, bits)

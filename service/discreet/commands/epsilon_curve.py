@@ -1,4 +1,4 @@
-"""`discreet simulate --config`: one's own recommenders over a range of epsilons."""
+"""`discreet simulate --config`: your own recommenders over a range of epsilons."""
 
 import argparse
 import json
@@ -11,15 +11,15 @@ from rich.console import Console
 from rich.table import Table
 
 from discreet import configuration
-from discreet.commands.progress import shown
+from discreet.commands.progress import progress_bar
 from discreet.commands.reproduce import make_folder
-from discreet.families.p_dap.document import AdaptivePartitionDocument
 from discreet.errors import InvalidArgument
-from discreet.research.simulate.choosing import Try, summarised, world_for
-from discreet.research.worlds.logged import read_log
-from discreet.research.reproduce.tables import Figure, Line, Panel
+from discreet.families.p_dap.document import AdaptivePartitionDocument
 from discreet.research.reproduce.pictures import HOW_TO_DRAW, can_draw, draw
-from discreet.research.reproduce.trials import play_all
+from discreet.research.reproduce.tables import Figure, Line, Panel
+from discreet.research.reproduce.trials import run_all
+from discreet.research.simulate.choosing import EpsilonTrial, result_row, world_for
+from discreet.research.worlds.logged import read_log
 
 EPSILONS = "0.1,0.5,1,2,4,8"
 ROUNDS = 10_000
@@ -27,23 +27,26 @@ SEEDS = 3
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of this way to simulate."""
+    """Declare the options of `--config`."""
     own = parser.add_argument_group("with --config")
     own.add_argument(
-        "--data", type=Path, metavar="CSV", help="a logged stream instead of a made-up one"
+        "--data", type=Path, metavar="CSV", help="a logged stream instead of a synthetic one"
     )
     own.add_argument(
-        "--epsilons", default=EPSILONS, metavar="LIST", help="what to try (default: %(default)s)"
+        "--epsilons",
+        default=EPSILONS,
+        metavar="LIST",
+        help="epsilons of answers to try (default: %(default)s)",
     )
     own.add_argument(
         "--rounds",
         type=int,
         metavar="N",
-        help=f"answers a run ({ROUNDS:,}; with --data, as many rows as there are)",
+        help=f"requests in a run ({ROUNDS:,}; with --data, as many as there are rows)",
     )
     own.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help="runs (%(default)d)")
     own.add_argument(
-        "--processes", type=int, metavar="N", help="runs at a time (default: one a core)"
+        "--processes", type=int, metavar="N", help="runs at a time (default: one per core)"
     )
     own.add_argument(
         "--out", type=Path, metavar="DIR", help="for pictures and JSON (default: out/simulate)"
@@ -51,7 +54,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Play every epsilon on every seed, and show the curve."""
+    """Run every epsilon on every seed, and show the curve."""
     epsilons = _epsilons(args.epsilons)
     for option, value in (("seeds", args.seeds), ("rounds", args.rounds)):
         if value is not None and value < 1:
@@ -96,16 +99,16 @@ def _recommenders(args: argparse.Namespace) -> Mapping[str, AdaptivePartitionDoc
         if isinstance(document, AdaptivePartitionDocument)
     }
     if not found:
-        raise InvalidArgument("--config", f"{args.config} describes no recommender by p-dap")
+        raise InvalidArgument("--config", f"{args.config} has no p-dap recommender")
     if args.recommender is None:
         if args.data is not None and len(found) > 1:
             names = ", ".join(sorted(found))
-            raise InvalidArgument("--recommender", f"say whose log it is: {names}")
+            raise InvalidArgument("--recommender", f"say which one the log is of: {names}")
         return found
     if args.recommender not in found:
         names = ", ".join(sorted(found))
         raise InvalidArgument(
-            "--recommender", f"{args.config} has none of that name; it has {names}"
+            "--recommender", f"{args.config} has no such recommender; it has {names}"
         )
     return {args.recommender: found[args.recommender]}
 
@@ -116,7 +119,7 @@ def _curve(
     document: AdaptivePartitionDocument,
     epsilons: Sequence[float],
 ) -> dict[str, Any]:
-    world_for(document, 0)  # so that a recommender without items is told at once
+    world_for(document, 0)  # a recommender without items is an error now, not in an hour
     rounds = args.rounds or ROUNDS
     if args.data is not None:
         items = tuple(item.id for item in document.items if not item.hidden)
@@ -125,34 +128,26 @@ def _curve(
         )
         rounds = len(log)
     wanted: list[float | None] = [None, *epsilons]
-    tries = [
-        Try(document, epsilon, rounds, seed, args.data)
+    trials = [
+        EpsilonTrial(document, epsilon, rounds, seed, args.data, args.rate)
         for epsilon in wanted
         for seed in range(args.seeds)
     ]
-    with shown(name) as watch:
-        done = 0
-
-        def progress(at: int) -> None:
-            nonlocal done
-            done += rounds
-            epsilon = tries[at].epsilon
-            what = "without protection" if epsilon is None else f"epsilon {epsilon:g}"
-            watch(done, rounds * len(tries), f"{what}, seed {tries[at].seed}")
-
-        watch(0, rounds * len(tries), "starting")
-        runs = play_all(tries, progress=progress, processes=args.processes)
+    with progress_bar(name) as watch:
+        runs = run_all(trials, watch=watch, processes=args.processes)
     by_epsilon = {
         epsilon: runs[at * args.seeds : (at + 1) * args.seeds] for at, epsilon in enumerate(wanted)
     }
+    feedback = document.privacy.feedback
     return {
         "recommender": name,
         "stream": "synthetic" if args.data is None else "logged",
         "evaluation": "true means" if args.data is None else "rejection",
         "rounds": rounds,
         "seeds": args.seeds,
+        "feedback_epsilon": None if isinstance(feedback, str) else feedback.epsilon,
         "results": [
-            summarised(document=document, epsilon=epsilon, runs=many, unprotected=by_epsilon[None])
+            result_row(document=document, epsilon=epsilon, runs=many, unprotected=by_epsilon[None])
             for epsilon, many in by_epsilon.items()
         ],
     }
@@ -203,7 +198,7 @@ def _print(found: Mapping[str, Any]) -> None:
         "regret",
         "of optimal",
         "answers counted",
-        "answers a budget buys",
+        "requests per budget",
     ):
         table.add_column(heading, justify="right")
     for row in found["results"]:
@@ -214,9 +209,12 @@ def _print(found: Mapping[str, Any]) -> None:
             _shown(row["regret_mean"]),
             "–" if row["share_of_optimal"] is None else f"{row['share_of_optimal']:.1%}",
             f"{row['answers_counted']:,}",
-            "–" if row["answers_within_budget"] is None else f"{row['answers_within_budget']:,}",
+            "–" if row["requests_per_budget"] is None else f"{row['requests_per_budget']:,}",
         )
     console.print(table)
+    epsilon = found["feedback_epsilon"]
+    feedback = "exact" if epsilon is None else f"at epsilon {epsilon:g}"
+    console.print(f"feedback: {feedback}; in the row none, exact", highlight=False)
     if found["stream"] == "logged":
         console.print(
             "By rejection: only rows where the recommender answered what was logged count.\n"

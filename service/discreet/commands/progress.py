@@ -1,4 +1,4 @@
-"""Showing on standard error how far a long computation has come."""
+"""A progress bar on standard error for long computations."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +10,8 @@ from discreet.research.reproduce.papers import ProgressWatcher
 
 
 @contextmanager
-def shown(name: str) -> Iterator[ProgressWatcher]:
-    """Give a bar to advance; where there is no terminal, nothing is shown."""
+def progress_bar(name: str) -> Iterator[ProgressWatcher]:
+    """Show a bar that the watcher advances; without a terminal, nothing is shown."""
     console = Console(stderr=True)
     bar = Progress(
         TextColumn("[bold]{task.fields[name]}"),

@@ -1,4 +1,4 @@
-"""`discreet reproduce`: the published results again, beside ours."""
+"""`discreet reproduce`: run a paper's evaluation again, with its numbers beside ours."""
 
 import argparse
 import json
@@ -9,18 +9,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from discreet.commands.progress import shown
+from discreet.commands.progress import progress_bar
 from discreet.errors import InvalidArgument
 from discreet.research.reproduce.papers import PAPERS, ReproductionOptions, reproduction_of
-from discreet.research.reproduce.tables import Reproduction
 from discreet.research.reproduce.pictures import HOW_TO_DRAW, can_draw, draw
+from discreet.research.reproduce.tables import Reproduction
 
 EXAMPLES = """\
 papers:
 {papers}
 
 examples:
-  discreet reproduce p-dap --quick             a look, within a minute
+  discreet reproduce p-dap --quick             a small run, within a minute
   discreet reproduce p-dap --out out/p-dap     tables, pictures and JSON; many minutes
   discreet reproduce p-dap --data ~/data       MovieLens-1M as well, from ~/data/ml-1m
   discreet reproduce p-dap --quick --json      one JSON object and nothing else
@@ -36,15 +36,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="which paper")
     parser.add_argument("--quick", action="store_true", help="fewer rounds and seeds")
     parser.add_argument("--seeds", type=int, metavar="N", help="how many seeds")
-    parser.add_argument("--rounds", type=int, metavar="N", help="how many arrivals in a run")
     parser.add_argument(
-        "--processes", type=int, metavar="N", help="runs at a time (default: one a core)"
+        "--rounds", type=int, metavar="N", help="arrivals (or people, or records) in a run"
     )
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="for pictures and JSON (default: out/NAME)"
+        "--processes", type=int, metavar="N", help="runs at a time (default: one per core)"
     )
     parser.add_argument(
-        "--data", type=Path, metavar="PATH", help="data sets; else DISCREET_DATA, else none"
+        "--out", type=Path, metavar="DIR", help="where pictures and JSON go (default: out/NAME)"
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="PATH",
+        help="folder with data sets (default: DISCREET_DATA; without it, synthetic data only)",
     )
     parser.add_argument("--json", action="store_true", help="print the rows as one JSON object")
 
@@ -52,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Reproduce a paper; 0 when it was done."""
     if args.name is None:
-        print(f"discreet: NAME: say which paper. There is\n{_listed()}", file=sys.stderr)
+        print(f"discreet: NAME: say which paper:\n{_listed()}", file=sys.stderr)
         return 2
     reproduce = reproduction_of(args.name)
     for option in ("seeds", "rounds", "processes"):
@@ -70,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         processes=args.processes,
     )
     folder = make_folder(args.out or Path("out", args.name))
-    with shown(args.name) as watch:
+    with progress_bar(args.name) as watch:
         found = reproduce(options, watch)
     files = _write(found, folder)
     if args.json:
@@ -81,11 +86,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def make_folder(folder: Path) -> Path:
-    """Return the folder, which exists from now on; told before hours are spent, not after."""
+    """Create the folder, or raise `InvalidArgument`: before hours are spent, not after."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidArgument("--out", f"{folder} cannot be made: {error.strerror}") from None
+        raise InvalidArgument("--out", f"{folder} cannot be created: {error.strerror}") from None
     return folder
 
 
@@ -103,12 +108,12 @@ def _print(found: Reproduction, files: list[Path]) -> None:
     for table in found.tables:
         # A rich table would break its title at its own width.
         console.print(table.title, style="bold", highlight=False, soft_wrap=True)
-        shown_table = Table(*table.columns, box=None)
-        for column in shown_table.columns[1:]:
+        printed = Table(*table.columns, box=None)
+        for column in printed.columns[1:]:
             column.justify = "right"
         for row in table.rows:
-            shown_table.add_row(*row)
-        console.print(shown_table)
+            printed.add_row(*row)
+        console.print(printed)
         console.print()
     for note in found.notes:
         console.print(note, highlight=False)
@@ -118,4 +123,4 @@ def _print(found: Reproduction, files: list[Path]) -> None:
 
 
 def _listed() -> str:
-    return "\n".join(f"  {name:<10} {about}" for name, (_, about) in PAPERS.items())
+    return "\n".join(f"  {name:<14} {about}" for name, (_, about) in PAPERS.items())

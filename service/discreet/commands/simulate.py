@@ -1,4 +1,4 @@
-"""`discreet simulate`: made-up people, or logged ones, for looking at the service at work."""
+"""`discreet simulate`: synthetic users, or a log, to try recommenders and a running server."""
 
 import argparse
 import asyncio
@@ -18,18 +18,18 @@ from rich.table import Table
 
 from discreet.commands import epsilon_curve
 from discreet.errors import InvalidArgument
-from discreet.research.simulate.traffic_results import Tally
-from discreet.research.simulate.traffic import DEMO_WORLD, Traffic, drive
+from discreet.research.simulate.traffic import DEMO_WORLD, Traffic, send_traffic
+from discreet.research.simulate.traffic_results import TrafficResults
 
 EXAMPLES = """\
 examples:
   discreet simulate --config discreet.yaml         which epsilon? reward and regret by epsilon
   discreet simulate --config discreet.yaml --data log.csv --recommender films
-  discreet simulate --traffic                      one minute to the demo on this machine
+  discreet simulate --traffic                      one minute of traffic to the local demo
   discreet simulate --traffic --rate 50 --seconds 300 --recommender films
-  discreet simulate --traffic --json > out.json    the figures, for a program
+  discreet simulate --traffic --json > out.json    the results, for a program
 
-Regret is the true one, from the made-up world's own means; the server never sees it.
+Regret is the true one, by the synthetic world's own means; the server never sees it.
 """
 DEFAULT_RECOMMENDER = "films"
 DEFAULT_URL = "http://127.0.0.1:8000"
@@ -42,56 +42,63 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EXAMPLES
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--traffic", action="store_true", help="use a running server over HTTP")
     what.add_argument(
-        "--config", type=Path, metavar="FILE", help="try the recommenders of a serve configuration"
+        "--traffic", action="store_true", help="send synthetic users to a running server"
+    )
+    what.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="run the recommenders of a serve configuration at several epsilons",
     )
     there = parser.add_argument_group("where")
     there.add_argument("--url", default=DEFAULT_URL, help="the server (default: %(default)s)")
-    there.add_argument("--key", help="an API key; else DISCREET_API_KEY, else that of --key-file")
+    there.add_argument("--key", help="API key (default: DISCREET_API_KEY, then --key-file)")
     there.add_argument(
         "--key-file",
         type=Path,
         default=Path(".discreet", "demo-key"),
         metavar="FILE",
-        help="where the demo keeps its key (default: %(default)s)",
+        help="file with the demo's key (default: %(default)s)",
     )
     there.add_argument(
-        "--recommender", metavar="NAME", help="(default: films; with --config, every one)"
+        "--recommender", metavar="NAME", help="which one (default: films; with --config, all)"
     )
     there.add_argument(
-        "--allow-remote", action="store_true", help="send made-up feedback to another machine"
+        "--allow-remote", action="store_true", help="send synthetic feedback to another machine"
     )
     much = parser.add_argument_group("how much")
-    much.add_argument("--rate", type=float, default=200.0, help="visits a second (%(default)g)")
-    much.add_argument("--seconds", type=float, default=60.0, help="for how long (%(default)g)")
-    much.add_argument("--clients", type=int, default=3_000, help="made-up people (%(default)d)")
+    much.add_argument("--rate", type=float, default=200.0, help="requests per second (%(default)g; with --config, of the simulated clock)")
+    much.add_argument("--seconds", type=float, default=60.0, help="how long to send (%(default)g)")
+    much.add_argument("--clients", type=int, default=3_000, help="synthetic users (%(default)d)")
     who = parser.add_argument_group("who")
     who.add_argument(
-        "--seed", type=int, help="the same people again, budgets and all (default: new ones)"
+        "--seed",
+        type=int,
+        help="the same users again, with what is left of their budgets (default: new users)",
     )
     who.add_argument(
         "--world",
         type=int,
         default=DEMO_WORLD,
-        help="what people like; another number, other tastes (%(default)d)",
+        help="what users like: another number, other tastes (%(default)d)",
     )
     epsilon_curve.add_options(parser)
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Send the traffic, or try epsilons; 1 when the server went away meanwhile."""
+    """Send the traffic, or try epsilons; 1 if the server stopped answering."""
     if args.config is not None:
         return epsilon_curve.run(args)
     traffic = _traffic(args, os.environ)
-    tally = asyncio.run(_drive(traffic, quiet=args.json))
+    results = asyncio.run(_drive(traffic, quiet=args.json))
     if args.json:
-        print(json.dumps({"recommender": traffic.recommender, **tally.report()}, indent=2))
+        print(json.dumps({"recommender": traffic.recommender, **results.report()}, indent=2))
     else:
-        _print_summary(tally)
-    if tally.gone is not None:
-        print(f"discreet: gave up: {tally.gone}", file=sys.stderr)
+        _print_summary(results)
+    if results.gave_up is not None:
+        print(f"discreet: gave up: {results.gave_up}", file=sys.stderr)
         return 1
     return 0
 
@@ -107,7 +114,7 @@ def _traffic(args: argparse.Namespace, environment: Mapping[str, str]) -> Traffi
         clients=args.clients,
         seed=seed,
         world=args.world,
-        # The seed is part of the name: new people have new budgets, the same ones their old.
+        # The seed is part of the name: another seed, other users with budgets of their own.
         name=f"simulated-{seed:x}",
         allow_remote=args.allow_remote,
     )
@@ -126,22 +133,24 @@ def _key(args: argparse.Namespace, environment: Mapping[str, str]) -> str:
         ) from error
 
 
-async def _drive(traffic: Traffic, *, quiet: bool) -> Tally:
+async def _drive(traffic: Traffic, *, quiet: bool) -> TrafficResults:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     console = Console(stderr=True)
-    watched = _Watched(traffic, console, bar=console.is_terminal and not quiet, quiet=quiet)
+    progress = _TrafficProgress(
+        traffic, console, bar=console.is_terminal and not quiet, quiet=quiet
+    )
     try:
-        with watched.shown():
-            return await drive(traffic, stop=stop, watch=watched)
+        with progress.shown():
+            return await send_traffic(traffic, stop=stop, watch=progress)
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
 
 
-class _Watched:
+class _TrafficProgress:
     """A progress bar on a terminal; elsewhere a line every ten seconds."""
 
     def __init__(self, traffic: Traffic, console: Console, *, bar: bool, quiet: bool) -> None:
@@ -163,52 +172,56 @@ class _Watched:
     def shown(self) -> Any:
         return self._bar if self._bar is not None else nullcontext()
 
-    def __call__(self, tally: Tally) -> None:
-        elapsed = tally.elapsed()
+    def __call__(self, results: TrafficResults) -> None:
+        elapsed = results.elapsed()
         if self._quiet or elapsed < self._next:
             return
         self._next = elapsed + self._every
         if self._bar is not None:
-            self._bar.update(self._task, completed=elapsed, description=_line(tally))
+            self._bar.update(self._task, completed=elapsed, description=_line(results))
         else:
-            self._console.print(f"{elapsed:5.0f} s  {_line(tally)}", highlight=False)
+            self._console.print(f"{elapsed:5.0f} s  {_line(results)}", highlight=False)
 
 
-def _line(tally: Tally) -> str:
-    recent = tally.recent()
+def _line(results: TrafficResults) -> str:
+    recent = results.recent()
     means = recent.means()
     # The last of the five seconds has only begun.
-    span = tally.elapsed() - max(0, int(tally.elapsed()) - 4)
+    span = results.elapsed() - max(0, int(results.elapsed()) - 4)
     return (
         f"reward {means['mean_reward']:.2f}  true regret {means['true_regret']:.2f}  "
         f"degraded {means['degraded_share']:.0%}  {recent.answers / max(span, 1.0):.0f}/s"
-        + (f"  faults {tally.faults.total()}" if tally.faults else "")
+        + (f"  errors {results.errors.total()}" if results.errors else "")
     )
 
 
-def _print_summary(tally: Tally) -> None:
-    first, last = tally.first_and_last()
+def _print_summary(results: TrafficResults) -> None:
+    window = f"{results.window()} s"
     table = Table(title=None, box=None, pad_edge=False)
     for heading in ("", "answers", "mean reward", "true regret", "degraded"):
         table.add_column(heading, justify="left" if not heading else "right")
-    for name, sums in (("first sixth", first), ("last sixth", last), ("overall", tally.total)):
-        means = sums.means()
+    for name, totals in (
+        (f"first {window}", results.first()),
+        (f"last {window}", results.last()),
+        ("overall", results.total),
+    ):
+        means = totals.means()
         table.add_row(
             name,
-            f"{sums.answers:,}",
+            f"{totals.answers:,}",
             f"{means['mean_reward']:.3f}",
             f"{means['true_regret']:.3f}",
             f"{means['degraded_share']:.1%}",
         )
     console = Console()
     console.print(table)
-    rate = tally.total.answers / max(tally.elapsed(), 1e-9)
-    ended = "stopped" if tally.interrupted else "sent"
+    rate = results.total.answers / max(results.elapsed(), 1e-9)
+    ended = "stopped" if results.interrupted else "sent"
     console.print(
-        f"{ended} after {tally.elapsed():.1f} s: {tally.total.answers:,} recommendations and "
-        f"{tally.feedback:,} feedbacks, {rate:.0f} of each a second",
+        f"{ended} after {results.elapsed():.1f} s: {results.total.answers:,} recommendations and "
+        f"{results.feedback:,} feedbacks, {rate:.0f} of each per second",
         highlight=False,
         soft_wrap=True,
     )
-    for reason, count in tally.faults.most_common():
+    for reason, count in results.errors.most_common():
         console.print(f"  {count:,} x {reason}", highlight=False, markup=False, soft_wrap=True)

@@ -7,7 +7,7 @@ algorithm knows is in the `document` module of its package; `every_document` joi
 
 import operator
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -179,14 +179,16 @@ def _protection(value: Any) -> str:
     return "(exact)" if isinstance(value, str) else "(private)"
 
 
-AnswersPrivacy = Annotated[
-    Annotated[AnswersPrivacyDocument, Tag("(private)")] | Annotated[Exact, Tag("(exact)")],
+D = TypeVar("D", bound=Document)
+
+OrExact = Annotated[
+    Annotated[D, Tag("(private)")] | Annotated[Exact, Tag("(exact)")],
     Discriminator(_protection),
 ]
-FeedbackPrivacy = Annotated[
-    Annotated[FeedbackPrivacyDocument, Tag("(private)")] | Annotated[Exact, Tag("(exact)")],
-    Discriminator(_protection),
-]
+"""A dial, or the word that turns its protection off. Errors are about the one that was meant."""
+
+AnswersPrivacy = OrExact[AnswersPrivacyDocument]
+FeedbackPrivacy = OrExact[FeedbackPrivacyDocument]
 
 
 def protection(feedback: FeedbackPrivacyDocument | Exact) -> object:

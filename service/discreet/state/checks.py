@@ -15,7 +15,7 @@ from discreet.state.stores import Debit, FeedbackRecord
 MOST_BLOCK = 32
 """Bytes of the name of a block of sums."""
 MOST_DIGEST = 128
-"""Bytes of whatever names something: a principal, an address, a claim, a page, a lease."""
+"""Bytes of whatever names something: a principal, a generation, a claim, a page, a lease."""
 MOST_FIELDS = 2**20
 """Fields of one vector: 8 MB, beyond which a store would stall everybody else to serve it."""
 MOST_DOCUMENT = 2**24
@@ -33,18 +33,40 @@ LONGEST_TTL = 10 * 365 * 86_400
 INT64 = range(-(2**63), 2**63)
 
 
+def _sized(argument: str, value: bytes, least: int, most: int) -> bytes:
+    if type(value) is not bytes or not least <= len(value) <= most:
+        raise InvalidArgument(argument, f"must be {least} to {most} bytes")
+    return value
+
+
+def _whole(argument: str, value: int, least: int, most: int) -> int:
+    if type(value) is not int or not least <= value <= most:
+        raise InvalidArgument(argument, f"must be a whole number from {least} to {most}")
+    return value
+
+
 def digest(argument: str, value: bytes) -> bytes:
     """Return `value` if it can name something in a store."""
-    if type(value) is not bytes or not 1 <= len(value) <= MOST_DIGEST:
-        raise InvalidArgument(argument, f"must be 1 to {MOST_DIGEST} bytes")
-    return value
+    return _sized(argument, value, 1, MOST_DIGEST)
+
+
+def digests(argument: str, values: Sequence[bytes]) -> Sequence[bytes]:
+    """Return names of which each can name something, and not too many of them."""
+    if len(values) > MOST_NAMES:
+        raise InvalidArgument(argument, f"must be at most {MOST_NAMES} names")
+    for value in values:
+        _sized(argument, value, 1, MOST_DIGEST)
+    return values
 
 
 def document(argument: str, value: bytes) -> bytes:
     """Return `value` if it is of a size that a store reads whole."""
-    if type(value) is not bytes or not 1 <= len(value) <= MOST_DOCUMENT:
-        raise InvalidArgument(argument, f"must be 1 to {MOST_DOCUMENT} bytes")
-    return value
+    return _sized(argument, value, 1, MOST_DOCUMENT)
+
+
+def blob(argument: str, value: bytes) -> bytes:
+    """Return `value` if it is bytes of a size that travels in one piece; it may be empty."""
+    return _sized(argument, value, 0, MOST_BLOB)
 
 
 def name(value: str) -> str:
@@ -60,40 +82,29 @@ def name(value: str) -> str:
 
 def ttl(argument: str, value: int) -> int:
     """Return a time to live in whole seconds, at least one."""
-    if type(value) is not int or not 1 <= value <= LONGEST_TTL:
-        raise InvalidArgument(argument, f"must be 1 to {LONGEST_TTL} whole seconds")
-    return value
+    return _whole(argument, value, 1, LONGEST_TTL)
 
 
 def number(value: int) -> int:
     """Return the number of a release."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**53:
-        raise InvalidArgument("number", "must be a whole number from 1 on")
-    return value
+    return _whole("number", value, 1, 2**53 - 1)
 
 
 def most(value: int) -> int:
     """Return the size of a sample."""
-    if type(value) is not int or not 1 <= value < 2**31:
-        raise InvalidArgument("most", "must be a whole number, at least 1 and below 2**31")
-    return value
+    return _whole("most", value, 1, 2**31 - 1)
 
 
-def reward(value: int) -> int:
-    """Return a fixed-point reward."""
-    if type(value) is not int or value not in INT64:
-        raise InvalidArgument("reward", "must be a signed 64-bit integer")
-    return value
+def expected(value: int | None) -> int | None:
+    """Return the version or length that a caller believes in, if it believes in any."""
+    return None if value is None else _whole("expected", value, 0, 2**53 - 1)
 
 
-def increments(value: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
-    """Return increments whose fields exist in a vector and whose amounts fit one."""
-    for field, amount in value:
-        if type(field) is not int or not 0 <= field < MOST_FIELDS:
-            raise InvalidArgument("increments", f"fields must be integers in [0, {MOST_FIELDS})")
-        if type(amount) is not int or amount not in INT64:
-            raise InvalidArgument("increments", "amounts must be signed 64-bit integers")
-    return value
+def lasting(value: float) -> int:
+    """Return how long a lease lasts, in milliseconds."""
+    if type(value) not in (int, float) or not 0.001 <= value <= LONGEST_TTL:
+        raise InvalidArgument("seconds", f"must lie in [0.001, {LONGEST_TTL}]")
+    return math.ceil(value * 1000)
 
 
 def debit(value: Debit) -> Debit:
@@ -110,59 +121,33 @@ def feedback_record(value: FeedbackRecord) -> FeedbackRecord:
     digest("principal", value.principal)
     digest("generation", value.generation)
     digest("claim", value.claim)
-    reward(value.reward)
+    _whole("reward", value.reward, INT64.start, INT64.stop - 1)
     ttl("claim_ttl", value.claim_ttl)
     if not value.increments:
         raise InvalidArgument("increments", "must add something")
-    for block, amounts in value.increments.items():
-        if type(block) is not bytes or len(block) > MOST_BLOCK:
-            raise InvalidArgument("increments", f"a block's name has at most {MOST_BLOCK} bytes")
-        if not amounts:
+    for block, increments in value.increments.items():
+        _sized("increments", block, 0, MOST_BLOCK)
+        if not increments:
             raise InvalidArgument("increments", "must add something to every block")
-        increments(amounts)
-    return value
-
-
-def digests(argument: str, values: Sequence[bytes]) -> Sequence[bytes]:
-    """Return names of which each can name something, and not too many of them."""
-    if len(values) > MOST_NAMES:
-        raise InvalidArgument(argument, f"must be at most {MOST_NAMES} names")
-    for value in values:
-        if type(value) is not bytes or not 1 <= len(value) <= MOST_DIGEST:
-            raise InvalidArgument(argument, f"must each be 1 to {MOST_DIGEST} bytes")
-    return values
-
-
-def blob(argument: str, value: bytes) -> bytes:
-    """Return `value` if it is bytes of a size that travels in one piece; it may be empty."""
-    if type(value) is not bytes or len(value) > MOST_BLOB:
-        raise InvalidArgument(argument, f"must be at most {MOST_BLOB} bytes")
-    return value
-
-
-def expected(value: int | None) -> int | None:
-    """Return the version or length that a caller believes in, if it believes in any."""
-    if value is not None and (type(value) is not int or not 0 <= value < 2**53):
-        raise InvalidArgument("expected", "must be a whole number, at least 0 and below 2**53")
+        for field, amount in increments:
+            if type(field) is not int or not 0 <= field < MOST_FIELDS:
+                raise InvalidArgument("increments", f"fields must be in [0, {MOST_FIELDS})")
+            if type(amount) is not int or amount not in INT64:
+                raise InvalidArgument("increments", "amounts must be signed 64-bit integers")
     return value
 
 
 def span(start: int, end: int | None) -> tuple[int, int]:
     """Return where to read a page, half open."""
-    if type(start) is not int or not 0 <= start <= MOST_PAGE:
-        raise InvalidArgument("start", f"must be a whole number in [0, {MOST_PAGE}]")
-    if end is not None and (type(end) is not int or not 0 <= end <= MOST_PAGE):
-        raise InvalidArgument("end", f"must be a whole number in [0, {MOST_PAGE}]")
-    return start, MOST_PAGE if end is None else end
+    last = MOST_PAGE if end is None else _whole("end", end, 0, MOST_PAGE)
+    return _whole("start", start, 0, MOST_PAGE), last
 
 
 def writes(value: Sequence[tuple[int, bytes]]) -> Sequence[tuple[int, bytes]]:
     """Return writes that stay within a page and travel in one piece."""
-    total = 0
     for offset, content in value:
         _placed("writes", offset, content)
-        total += len(content)
-    if total > MOST_BLOB:
+    if sum(len(content) for _, content in value) > MOST_BLOB:
         raise InvalidArgument("writes", f"must be at most {MOST_BLOB} bytes in all")
     return value
 
@@ -173,16 +158,7 @@ def guard(value: tuple[int, bytes] | None) -> tuple[int, bytes]:
         return 0, b""
     offset, content = value
     _placed("guard", offset, content)
-    if not 1 <= len(content) <= MOST_DIGEST:
-        raise InvalidArgument("guard", f"must be 1 to {MOST_DIGEST} bytes")
-    return offset, content
-
-
-def lasting(value: float) -> int:
-    """Return how long a lease lasts, in milliseconds."""
-    if type(value) not in (int, float) or not 0.001 <= value <= LONGEST_TTL:
-        raise InvalidArgument("seconds", f"must lie in [0.001, {LONGEST_TTL}]")
-    return math.ceil(value * 1000)
+    return offset, digest("guard", content)
 
 
 def appended(length: int) -> int:

@@ -1,7 +1,7 @@
 """A voters' recommender over the memory store, with seeded noise, and a way to play with it."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +26,7 @@ from discreet.families.stored import StoredDocument
 from discreet.research.noise import SeededNoise
 from discreet.state.memory import MemoryStore
 from discreet.state.principals import Principals
-from discreet.state.stores import Store
+from discreet.state.stores import Store, Written
 
 NAME = "news"
 VOTERS = 400
@@ -94,6 +94,49 @@ def recommender_of(
         clock=clock or Clock(),
     )
     return VotersRecommender(name=NAME, stored=stored, resources=resources)
+
+
+class InterruptedStore(MemoryStore):
+    """Lets something else happen just before the next write of so many pieces, or append."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before_write: tuple[int, Awaitable[Any]] | None = None
+        self.before_append: tuple[int, Awaitable[Any]] | None = None
+
+    def write_page(
+        self,
+        *,
+        page: bytes,
+        writes: Sequence[tuple[int, bytes]],
+        guard: tuple[int, bytes] | None = None,
+    ) -> Awaitable[Written]:
+        """Write, after whatever was to happen before a write of so many pieces."""
+        waiting = self.before_write
+        if waiting is None or waiting[0] != len(writes):
+            return super().write_page(page=page, writes=writes, guard=guard)
+        self.before_write = None
+
+        async def late() -> Written:
+            await waiting[1]
+            return await self.write_page(page=page, writes=writes, guard=guard)
+
+        return late()
+
+    def append_page(
+        self, *, page: bytes, content: bytes, expected: int | None = None
+    ) -> Awaitable[int | None]:
+        """Append, after whatever was to happen before appending so many bytes."""
+        waiting = self.before_append
+        if waiting is None or waiting[0] != len(content):
+            return super().append_page(page=page, content=content, expected=expected)
+        self.before_append = None
+
+        async def late() -> int | None:
+            await waiting[1]
+            return await self.append_page(page=page, content=content, expected=expected)
+
+        return late()
 
 
 @dataclass

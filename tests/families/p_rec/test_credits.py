@@ -64,15 +64,19 @@ class TestAgainstTheNaiveReading:
         assert one.votes.tolist() == other.votes.tolist()
         assert one.credit == other.credit
 
-    def test_a_short_page_is_silence_of_the_rest(self) -> None:
+    @pytest.mark.parametrize("liked", [True, False])
+    def test_a_short_page_is_silence_of_the_rest(self, liked: bool) -> None:
         short, long = Credits(diversity=1, radius=0), Credits(diversity=1, radius=0)
-        for ballots in ([1, 1, 1, 1], [1, 2, 0, 0], [1, 1, 0, 0]):
-            long.update(ballots=packed(ballots), chosen=0, liked=False)
-        for ballots in ([1, 1, 1, 1], [1, 2], [1, 1]):
-            short.update(ballots=packed(ballots), chosen=0, liked=False)
+        # Nobody voted for what was disliked; the last two are silent in the second round.
+        chosen = 0 if liked else 2
+        for ballots in ([1, 1, 1, 1], [1, 2, 0, 0]):
+            long.update(ballots=packed(ballots), chosen=chosen, liked=liked)
+        for ballots in ([1, 1, 1, 1], [1, 2]):
+            short.update(ballots=packed(ballots), chosen=chosen, liked=liked)
         now = packed([2, 2, 2, 2])
-        one, other = (credits.tally(ballots=now, objects=2) for credits in (short, long))
-        assert (one.votes.tolist(), one.credit) == (other.votes.tolist(), other.credit)
+        one, other = (credits.tally(ballots=now, objects=3) for credits in (short, long))
+        assert one.votes.tolist() == other.votes.tolist()
+        assert one.credit == other.credit == (3 + 2 + 2 + 2 if liked else 3 + 3 + 2 + 2)
 
 
 def test_a_copy_is_updated_by_itself() -> None:

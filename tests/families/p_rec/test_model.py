@@ -89,6 +89,15 @@ class TestDraw:
         # 500 +- 16; the half-step below the threshold moves it by less than ten.
         assert 380 < passed < 600
 
+    def test_the_threshold_moves_with_the_noise_of_the_run(self) -> None:
+        run = run_of()
+        everybody = np.full(4000, 2, dtype=np.uint8)
+        assert not drawn_from(run, fresh(), 10**6, everybody, SeededNoise(6)).used_votes
+        # Below the threshold by far more than the test's own noise, and above the floor.
+        few = np.ones(run.survivors + 2, dtype=np.uint8)
+        assert not drawn_from(run, fresh(), 0, few, SeededNoise(6)).used_votes
+        assert drawn_from(run, fresh(), -(10**6), few, SeededNoise(6)).used_votes
+
     def test_below_the_floor_no_noise_lets_votes_through(self) -> None:
         run = run_of()
         ballots = np.ones(run.survivors, dtype=np.uint8)

@@ -21,9 +21,15 @@ from discreet.families.questions import Answered, Ask
 from discreet.research.noise import SeededNoise
 from discreet.state.memory import MemoryStore
 from discreet.state.ready import Failed
-from discreet.state.stores import Written
 
-from tests.families.p_rec.conftest import NAME, VOTERS, Bench, recommender_of, stored_document
+from tests.families.p_rec.conftest import (
+    NAME,
+    VOTERS,
+    Bench,
+    InterruptedStore,
+    recommender_of,
+    stored_document,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -133,6 +139,7 @@ class TestOneAnswer:
         assert history.runs == 2
         assert answer.decision.personalised
         assert bench.epsilon(answer) == bench.run_epsilon
+        assert bench.spent(answer) == pytest.approx(2 * bench.run_epsilon)
         assert history.length == 8 + 8 * 63  # a mark, two runs, 61 answers
 
     async def test_going_on_counts_as_dislike(self, bench: Bench) -> None:
@@ -271,69 +278,37 @@ class TestSeveralWorkers:
 
     async def test_a_draw_that_came_second_is_thrown_away(self) -> None:
         # While this worker draws, another one answers the same client.
-        class Meddled(MemoryStore):
-            meddler: Bench | None = None
-
-            def append_page(
-                self, *, page: bytes, content: bytes, expected: int | None = None
-            ) -> Awaitable[int | None]:
-                meddler, self.meddler = self.meddler, None
-                if meddler is None or len(content) > 8:
-                    return super().append_page(page=page, content=content, expected=expected)
-                return self._late(meddler, page, content, expected)
-
-            async def _late(
-                self, meddler: Bench, page: bytes, content: bytes, expected: int | None
-            ) -> int | None:
-                shown.append(await meddler.ask())
-                return await super().append_page(page=page, content=content, expected=expected)
-
-        shown: list[Answered] = []
-        store = Meddled()
+        store = InterruptedStore()
         bench = Bench(store)
         await bench.full_round("monday")
         await bench.full_round("tuesday")
         await bench.give_feedback(await bench.ask(), 1.0)
-        store.meddler = bench.another()
+        shown: list[Answered] = []
+
+        async def answer_elsewhere() -> None:
+            shown.append(await bench.another().ask())
+
+        store.before_append = (8, answer_elsewhere())
         answer = await bench.ask()
+        assert [one.outcome for one in shown] == [AnswerOutcome.PERSONALISED]
         assert answer.outcome is AnswerOutcome.REPEATED
-        assert [one.decision for one in shown] == [answer.decision]
+        assert answer.decision == shown[0].decision
         assert len((await bench.history()).records) == 3
 
     async def test_going_on_loses_against_an_opinion_that_comes_meanwhile(self) -> None:
-        class Meddled(MemoryStore):
-            given: Any = None
-
-            def write_page(
-                self,
-                *,
-                page: bytes,
-                writes: Sequence[tuple[int, bytes]],
-                guard: tuple[int, bytes] | None = None,
-            ) -> Awaitable[Written]:
-                given, self.given = self.given, None
-                # Two writes at once are an answer that goes past a pending one.
-                if given is None or len(writes) != 2:
-                    self.given = given
-                    return super().write_page(page=page, writes=writes, guard=guard)
-                return self._late(given, page, writes, guard)
-
-            async def _late(self, given: Any, page: bytes, writes: Any, guard: Any) -> Written:
-                await given
-                return await super().write_page(page=page, writes=writes, guard=guard)
-
-        store = Meddled()
+        store = InterruptedStore()
         bench = Bench(store)
         for name in ("one", "two", "three"):
             await bench.full_round(name)
         first = await bench.ask(round="one")
-        store.given = bench.another().give_feedback(first, float(first.decision.items == ("a",)))
+        liked = float(first.decision.items == ("a",))
+        # Two writes at once are an answer that goes past a pending one.
+        store.before_write = (2, bench.another().give_feedback(first, liked))
         second = await bench.ask(round="two")
         assert second.decision.personalised
         [_, given, _] = (await bench.history()).records
         assert isinstance(given, AnswerRecord)
         assert given.opinion in (ClientOpinion.LIKED, ClientOpinion.DISLIKED)
-        assert given.opinion is not ClientOpinion.SKIPPED
 
     async def test_memory_goes_with_the_recommender_object(self, bench: Bench) -> None:
         await bench.full_round("one")
@@ -553,6 +528,7 @@ class TestLife:
         other = bench.another()
         await bench.full_round("monday")
         first = await other.ask()
+        await other.ask()  # now its memory holds the run and the answer
         await bench.recommender.forget("ann")
         again = await other.ask()
         assert again.outcome is AnswerOutcome.PERSONALISED

@@ -3,11 +3,17 @@
 import numpy as np
 import pytest
 
-from discreet.families.collaborative.on_device.catalogue import EVERYTHING, PERTURBED, Catalogue, Concerns, Level
+from discreet.families.collaborative.on_device.catalogue import (
+    EVERYTHING,
+    PERTURBED,
+    Catalogue,
+    Concerns,
+    Level,
+)
 from discreet.families.collaborative.on_device.perturbation import Release, perturb
-from discreet.research.published.epicrec import published
 from discreet.privacy.events import ExactRelease, PureRelease
 from discreet.research.noise import SeededNoise
+from discreet.research.published.epicrec import published
 from tests.families.collaborative.on_device.profiles import WrittenNoise, five, made
 
 LEAKY = Catalogue.of({"told": ("A", "P"), **{f"other {at}": ("P",) for at in range(9)}})

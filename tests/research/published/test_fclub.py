@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
-
-from discreet.research.published.fclub import Published, Tree, certainty, radius
-from discreet.errors import InvalidArgument
 from discreet.audit.mechanisms.scripted import Hum
+
+from discreet.errors import InvalidArgument
 from discreet.privacy.calibration import published_privatizer_scale
-from discreet.research.worlds.fclub import synthetic
 from discreet.research.noise import SeededNoise
+from discreet.research.published.fclub import Published, Tree, certainty, radius
+from discreet.research.worlds.fclub import synthetic
 
 
 def play(player: Published, rounds: int, seed: int = 0) -> float:

@@ -4,16 +4,16 @@ import math
 
 import numpy as np
 import pytest
+from discreet.families.mirror_descent.mixing import edges_of, metropolis
 
+from discreet.errors import InvalidArgument
+from discreet.families.mirror_descent.sparse import SparseRows
+from discreet.research.noise import SeededNoise
 from discreet.research.published.mirror_descent import (
     Algorithm1,
     published_rate,
     published_sensitivity,
 )
-from discreet.families.mirror_descent.mixing import edges_of, metropolis
-from discreet.families.mirror_descent.sparse import SparseRows
-from discreet.errors import InvalidArgument
-from discreet.research.noise import SeededNoise
 
 
 def test_lemma_1_and_theorem_2() -> None:

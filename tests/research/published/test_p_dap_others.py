@@ -5,48 +5,38 @@ import math
 import numpy as np
 import pytest
 
-from discreet.research.published.p_dap_others import PublishedForOthers, RewardTrees
-from discreet.families.p_dap.contract import Decision, Request, Vector, merge
 from discreet.errors import InvalidArgument
-from discreet.privacy.events import ExactRelease
 from discreet.research.noise import SeededNoise
+from discreet.research.published.p_dap_cells import PartitionParameters
+from discreet.research.published.p_dap_others import PublishedForOthers, RewardTrees
 
 ITEMS = 2
 HORIZON = 100
 
 
-def learner() -> PublishedForOthers:
-    return PublishedForOthers(
-        generation=b"g", dimensions=1, arms=ITEMS, base=1_000.0, horizon=HORIZON
-    )
-
-
-def decide(one: PublishedForOthers, vector: Vector) -> Decision:
-    request = Request(np.array([0.3]), np.arange(ITEMS))
-    plan = one.plan(request=request)
-    decision = one.decide(
-        state={plan.reads[0]: vector}, plan=plan, request=request, noise=SeededNoise(0)
-    )
-    assert isinstance(decision, Decision)
-    assert decision.events == (ExactRelease(),)
-    return decision
+def learner(items: int = ITEMS) -> PublishedForOthers:
+    parameters = PartitionParameters(base=1_000.0, horizon=HORIZON)
+    return PublishedForOthers(parameters, dimensions=1, items=items)
 
 
 def test_items_are_explored_and_then_the_best_noisy_mean_is_selected() -> None:
     one = learner()
-    vector: Vector = np.zeros(0, dtype=np.int64)
     tries = math.ceil(math.log(HORIZON) / ITEMS)
-    told = {0: 0.2, 1: 0.1}
+    rewards = {0: 0.2, 1: 0.1}
     slots = []
     for _ in range(2 * tries + 4):
-        decision = decide(one, vector)
-        slot = decision.choices[0].slot
+        cell, slot = one.decide(np.array([0.3]))
         slots.append(slot)
-        # Once the best, item 0 is told such noise that item 1 takes its place.
-        reward = told[slot] if len(slots) <= 2 * tries else {0: -50.0, 1: 0.1}[slot]
-        vector = merge(state=vector, update=one.learn(decision=decision, choice=0, reward=reward))
+        # Once the best, item 0 gets such noise that item 1 takes its place.
+        reward = rewards[slot] if len(slots) <= 2 * tries else {0: -50.0, 1: 0.1}[slot]
+        one.learn(cell, slot, reward)
     assert slots == [0] * tries + [1] * tries + [0, 1, 1, 1]
     assert one.exploration(0) == pytest.approx(math.log(HORIZON) / ITEMS)
+
+
+def test_a_vendor_without_items_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="items"):
+        learner(items=0)
 
 
 def test_what_a_tree_returns_adds_up_to_the_rewards_when_noise_is_small() -> None:
@@ -84,7 +74,7 @@ def test_streams_have_noise_of_their_own_and_seeds_repeat() -> None:
     assert len(drawn) == 6
 
 
-def test_arguments_that_cannot_be_are_named() -> None:
+def test_impossible_arguments_are_named() -> None:
     with pytest.raises(InvalidArgument, match="horizon"):
         RewardTrees(horizon=1, noise=SeededNoise(0))
     with pytest.raises(InvalidArgument, match="epsilon"):

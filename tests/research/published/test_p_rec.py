@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from discreet.research.published.p_rec import PublishedRun
-from discreet.families.p_rec.run_parameters import Voting
 from discreet.errors import InvalidArgument
+from discreet.families.p_rec.run_parameters import Voting
 from discreet.research.noise import SeededNoise
+from discreet.research.published.p_rec import PublishedRun
 
 
 def test_simple_kicks_out_at_the_first_contradiction() -> None:

@@ -7,9 +7,9 @@ import pytest
 
 from discreet.families.collaborative.on_device.calibration import calibrate
 from discreet.families.collaborative.on_device.catalogue import PERTURBED, Concerns, Floats, Level
-from discreet.research.rivals.epicrec import Rival, noisy_counts, plain
 from discreet.privacy.charges import decimal
 from discreet.research.noise import SeededNoise
+from discreet.research.rivals.epicrec import Rival, noisy_counts, plain
 from tests.families.collaborative.on_device.profiles import FIVE, WrittenNoise, five, made
 
 

@@ -20,6 +20,7 @@ MEDIA_TYPES = {
     "measures.js": "text/javascript; charset=utf-8",
     "chart.js": "text/javascript; charset=utf-8",
     "trial.js": "text/javascript; charset=utf-8",
+    "guarantee.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
 HEADERS = {

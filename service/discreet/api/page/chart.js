@@ -36,7 +36,8 @@ const finite = (values) => values.filter((value) => Number.isFinite(value));
 
 export class Figure {
   /**
-   * `series` is one or two of {field, name}; `format` writes a value; `note` explains;
+   * `series` is one or two of {field, name}; `format` writes a value; `note` explains, as a text
+   * or as a function of the point that is shown;
    * `tally`, if given, writes a whole point as [value, aside] instead of the first series;
    * `ceiling` fixes the top of the scale, `least` keeps it from shrinking below.
    */
@@ -48,7 +49,7 @@ export class Figure {
     this.root.id = id;
     const caption = html('figcaption');
     this.now = html('div', 'now', '–');
-    this.hint = html('p', 'quiet', note);
+    this.hint = html('p', 'quiet', this.noteOf(null));
     caption.append(html('h2', '', title), this.now, this.hint);
     this.svg = element('svg', { class: 'chart', role: 'img' });
     this.root.append(caption, this.svg);
@@ -120,7 +121,7 @@ export class Figure {
     return this.points.reduce((best, p) => (distance(p) < distance(best) ? p : best));
   }
 
-  /** Return stretches without a hole: a line must not pretend to know what nobody measured. */
+  /** Return stretches without a hole: nothing is drawn where nothing was measured. */
   runs(field) {
     const runs = [];
     let previous = null;
@@ -134,6 +135,10 @@ export class Figure {
       previous = point;
     }
     return runs;
+  }
+
+  noteOf(point) {
+    return typeof this.note === 'function' ? this.note(point) : this.note;
   }
 
   text(point, one) {
@@ -155,11 +160,11 @@ export class Figure {
       });
     }
     const older = point && this.cursor !== null && end - point.at >= 0.5;
-    this.hint.textContent = older ? ago(end - point.at) : this.note;
+    this.hint.textContent = older ? ago(end - point.at) : this.noteOf(point);
     this.svg.setAttribute('aria-label', this.summary());
   }
 
-  /** Say in words what the line shows. */
+  /** Return what the line shows, in words. */
   summary() {
     const last = this.points.at(-1);
     const parts = this.series.map((one) => {

@@ -6,6 +6,7 @@ const NAMES = {
   reward: 'discreet_reward_total',
   regret: 'discreet_estimated_regret_total',
   epsilon: 'discreet_epsilon_spent_total',
+  release: 'discreet_release',
   cells: 'discreet_cells',
   splits: 'discreet_splits',
   storeUp: 'discreet_store_up',
@@ -68,14 +69,15 @@ export function totals(samples, recommender, at) {
     .reduce((total, sample) => total + sample.value, 0);
   return {
     at,
-    asked: sum(NAMES.recommendations),
+    answers: sum(NAMES.recommendations),
     decided: sum(NAMES.recommendations, (outcome) => DECIDED.has(outcome)),
     degraded: sum(NAMES.recommendations, (outcome) => outcome === 'degraded'),
-    told: sum(NAMES.feedback),
+    feedback: sum(NAMES.feedback),
     counted: sum(NAMES.feedback, (outcome) => outcome === 'counted'),
     reward: sum(NAMES.reward),
     regret: sum(NAMES.regret),
     epsilon: sum(NAMES.epsilon),
+    release: sum(NAMES.release),
     cells: sum(NAMES.cells),
     splits: sum(NAMES.splits),
   };
@@ -91,11 +93,12 @@ export function between(before, now) {
     regret: change('regret') / change('decided'),
     epsilon: now.epsilon,
     epsilonRate: change('epsilon') / seconds,
+    release: now.release,
     cells: now.cells,
     splits: now.splits,
     degraded: change('degraded') / change('decided'),
-    asking: change('asked') / seconds,
-    telling: change('told') / seconds,
+    answerRate: change('answers') / seconds,
+    feedbackRate: change('feedback') / seconds,
   };
 }
 
@@ -113,8 +116,8 @@ export class History {
 
   add(now) {
     const last = this.totals.at(-1);
-    // Totals only grow; when they shrink the server has started anew and so do we.
-    if (last && (now.asked < last.asked || now.epsilon < last.epsilon)) this.clear();
+    // Totals only grow; when they shrink, the server was restarted, and so is the history.
+    if (last && (now.answers < last.answers || now.epsilon < last.epsilon)) this.clear();
     this.totals.push(now);
     const first = this.totals.find((one) => one.at >= now.at - WINDOW_SECONDS - 0.5);
     if (first !== now) this.points.push(between(first, now));

@@ -1,6 +1,7 @@
 // The page: gets a key, polls /metrics, shows figures.
 
 import { Figure } from './chart.js';
+import { showGuarantee } from './guarantee.js';
 import { History, parse, recommenders, server, totals } from './measures.js';
 import { Trial } from './trial.js';
 
@@ -27,7 +28,7 @@ const FIGURES = [
   new Figure({
     id: 'regret', title: 'Estimated regret per decision', format: decimals, least: 0.2,
     series: [{ field: 'regret', name: 'estimated regret' }],
-    note: "by the learner's own means, last 10 s",
+    note: "by the model's own estimates, last 10 s",
   }),
   new Figure({
     id: 'epsilon', title: 'Privacy spent', format: amount, least: 1,
@@ -38,16 +39,16 @@ const FIGURES = [
   new Figure({
     id: 'cells', title: 'Partition', format: amount, least: 4,
     series: [{ field: 'cells', name: 'cells' }, { field: 'splits', name: 'splits' }],
-    note: 'how finely contexts are told apart',
+    note: (point) => `of the context space; released model ${amount(point?.release ?? 0)}`,
   }),
   new Figure({
     id: 'degraded', title: 'Degraded answers', format: percent, least: 0.1,
     series: [{ field: 'degraded', name: 'degraded share' }],
-    note: 'not personalised: the budget is used up',
+    note: 'not personalised: the budget is spent',
   }),
   new Figure({
     id: 'traffic', title: 'Requests a second', format: amount, least: 4,
-    series: [{ field: 'asking', name: 'recommend' }, { field: 'telling', name: 'feedback' }],
+    series: [{ field: 'answerRate', name: 'recommend' }, { field: 'feedbackRate', name: 'feedback' }],
     note: 'answers and feedback, last 10 s',
   }),
 ];
@@ -57,11 +58,12 @@ const COLUMNS = [
   ['Estimated regret', 'regret', decimals],
   ['ε spent', 'epsilon', amount],
   ['ε a second', 'epsilonRate', amount],
+  ['Released model', 'release', amount],
   ['Cells', 'cells', amount],
   ['Splits', 'splits', amount],
   ['Degraded', 'degraded', percent],
-  ['Recommend a second', 'asking', amount],
-  ['Feedback a second', 'telling', amount],
+  ['Recommend a second', 'answerRate', amount],
+  ['Feedback a second', 'feedbackRate', amount],
 ];
 
 class Page {
@@ -114,7 +116,7 @@ class Page {
   needKey() {
     const focus = id('ask-key').hidden;
     id('ask-key').hidden = false;
-    for (const name of ['figures', 'trial', 'table-holder', 'choose', 'forget']) id(name).hidden = true;
+    for (const name of ['figures', 'trial', 'guarantee', 'table-holder', 'choose', 'forget']) id(name).hidden = true;
     this.recommender = null;
     this.health('waiting for a key', '');
     if (focus) id('key').focus();
@@ -168,14 +170,14 @@ class Page {
       sessionStorage.removeItem(KEY);
       this.needKey();
       this.say(status === 401
-        ? 'The server does not know this key. Was it started anew with another one?'
-        : 'This key may not read the figures: it needs the metrics or the admin scope.');
+        ? 'Unknown key. Was the server restarted with another one?'
+        : 'This key cannot read the figures: it needs the metrics or the admin scope.');
       return;
     }
     id('figures').classList.add('stale');
-    this.health(status ? 'in trouble' : 'not answering', 'bad');
+    this.health(status ? 'failing' : 'not answering', 'bad');
     this.say(status
-      ? `The server answers ${status} instead of figures. Trying again every second.`
+      ? `The server answers ${status} to /metrics. Trying again every second.`
       : 'The server is not answering. Trying again every second.');
   }
 
@@ -197,7 +199,7 @@ class Page {
     const { storeUp, version } = server(samples);
     const names = recommenders(samples);
     this.say(storeUp === false
-      ? 'The store does not answer, so nothing is released: requests get 503 until it is back.' : '');
+      ? 'The store is not answering: requests get 503 until it is back.' : '');
     this.health(storeUp === false ? 'store down' : 'server and store up', storeUp === false ? 'bad' : 'good');
     id('figures').classList.remove('stale');
     id('ask-key').hidden = true;
@@ -224,6 +226,7 @@ class Page {
     this.recommender = recommender;
     this.history.clear();
     await this.trial.use(recommender);
+    await showGuarantee((method, path) => this.call(method, path), recommender);
   }
 
   draw() {

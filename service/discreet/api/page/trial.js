@@ -1,9 +1,9 @@
-// "Try it": ask as a made-up visitor, say what you think, watch your budget.
+// "Try it": ask as a test user, send feedback, watch the budget.
 
 import { element } from './chart.js';
 
 const MOST_SLIDERS = 4;
-const STRANGERS = 20;
+const NEW_USERS = 20;
 const REMEMBERED = 24;
 
 const id = (name) => document.getElementById(name);
@@ -36,11 +36,11 @@ export class Trial {
     this.open = null;
     id('ask').addEventListener('click', () => this.during(() => this.ask()));
     id('ask-many').addEventListener('click', () => this.during(() => this.askMany()));
-    id('someone').addEventListener('click', () => this.become());
-    id('like').addEventListener('click', () => this.during(() => this.tell(1)));
-    id('dislike').addEventListener('click', () => this.during(() => this.tell(0)));
+    id('new-user').addEventListener('click', () => this.newUser());
+    id('like').addEventListener('click', () => this.during(() => this.sendFeedback(1)));
+    id('dislike').addEventListener('click', () => this.during(() => this.sendFeedback(0)));
     id('pad').addEventListener('click', (event) => this.pick(event));
-    this.become();
+    this.newUser();
   }
 
   /** Show the panel for a recommender, or say why it cannot be shown. */
@@ -52,22 +52,27 @@ export class Trial {
 
   async load(recommender) {
     const { status, body } = await this.call('GET', `/recommenders/${encodeURIComponent(recommender)}`);
-    if (recommender !== this.recommender) return; // somebody has chosen another one meanwhile
-    const usable = status === 200;
+    if (recommender !== this.recommender) return; // another one was chosen meanwhile
+    const usable = status === 200 && Boolean(body.context);
     id('trial-body').hidden = !usable;
     id('trial-why').hidden = usable;
     if (!usable) {
-      id('trial-why').textContent = status === 403
-        ? 'This key may read figures but not ask: that takes the serve and admin scopes.'
-        : 'This recommender cannot be tried now.';
+      id('trial-why').textContent = this.whyNot(status);
       return;
     }
-    this.budget = body.privacy.mode === 'none' ? null : body.privacy.budget.epsilon;
+    this.budget = body.privacy.answers.budget?.epsilon;
     this.past = [];
-    this.become();
+    this.newUser();
     id('crowd').hidden = true;
     if (this.context.length !== body.context.dimensions) this.shape(body.context.dimensions);
     this.drawPad();
+  }
+
+  whyNot(status) {
+    if (status === 200) return 'Only recommenders with a context (p-dap) can be tried here.';
+    return status === 403
+      ? 'This key can read the figures only: trying needs the serve and admin scopes.'
+      : 'This recommender cannot be tried now.';
   }
 
   shape(dimensions) {
@@ -120,7 +125,7 @@ export class Trial {
     );
   }
 
-  become() {
+  newUser() {
     this.client = `page-${random(6)}`;
     id('visitor').textContent = this.client;
     id('answer').replaceChildren(paragraph('quiet', 'Choose a context and press Recommend.'));
@@ -157,6 +162,7 @@ export class Trial {
     id('answer').replaceChildren(
       paragraph('item', item),
       paragraph('', tag(body.personalised)),
+      ...(body.reason ? [paragraph('quiet', body.reason)] : []),
       ...this.budgetLeft(body),
     );
     id('thanks').textContent = '';
@@ -170,15 +176,11 @@ export class Trial {
     Object.assign(bar, { max: this.budget, value: left });
     const text = `ε ${round(left)} of ${round(this.budget)} left for ${this.client}`;
     bar.setAttribute('aria-label', text);
-    const said = [paragraph('quiet', text), bar];
-    if (!answer.personalised) {
-      said.unshift(paragraph('quiet', 'This budget is used up: answers no longer look at the context.'));
-    }
-    return said;
+    return [paragraph('quiet', text), bar];
   }
 
   async askMany() {
-    const requests = Array.from({ length: STRANGERS }, () => this.request(`page-${random(8)}`));
+    const requests = Array.from({ length: NEW_USERS }, () => this.request(`page-${random(8)}`));
     const { status, body } = await this.call('POST', '/recommend/batch', { requests });
     if (status !== 200) {
       this.refused(status, body);
@@ -194,7 +196,7 @@ export class Trial {
       const [name, bar, number] = ['span', 'b', 'span'].map((tagName) => document.createElement(tagName));
       name.textContent = item;
       number.textContent = count;
-      bar.style.width = `${(100 * count) / STRANGERS}%`;
+      bar.style.width = `${(100 * count) / NEW_USERS}%`;
       row.append(name, bar, number);
       return row;
     });
@@ -202,12 +204,16 @@ export class Trial {
     id('crowd').hidden = false;
   }
 
-  async tell(reward) {
+  async sendFeedback(reward) {
     const { status, body } = await this.call('POST', '/feedback', {
       recommendation_id: this.open, reward,
     });
     this.open = null;
-    id('thanks').textContent = status === 200 ? 'Counted, thank you.' : this.reason(status, body);
+    id('thanks').textContent = status === 200 ? this.receipt(body) : this.reason(status, body);
+  }
+
+  receipt({ learned }) {
+    return learned ? 'Counted.' : 'Accepted, not learned: the budget for feedback is spent.';
   }
 
   refused(status, body) {

@@ -10,9 +10,10 @@ from discreet.families.documents import (
     NAME_PATTERN,
     AnswersPrivacyDocument,
     Document,
-    Exact,
+    FeedbackPrivacy,
     FeedbackPrivacyDocument,
     Number,
+    OrExact,
     PeerUrl,
     RecommenderDocument,
     ReleasesDocument,
@@ -95,8 +96,8 @@ class PartitionAnswersDocument(AnswersPrivacyDocument):
 class PartitionPrivacyDocument(Document):
     """Two dials: what answers reveal about contexts, and what models reveal about feedback."""
 
-    answers: PartitionAnswersDocument | Exact = PartitionAnswersDocument()
-    feedback: FeedbackPrivacyDocument | Exact = FeedbackPrivacyDocument()
+    answers: OrExact[PartitionAnswersDocument] = PartitionAnswersDocument()
+    feedback: FeedbackPrivacy = FeedbackPrivacyDocument()
     guests: GuestPrivacyDocument = GuestPrivacyDocument()
 
 

@@ -8,6 +8,7 @@ release cost n**2 times as much, which the store charges.
 
 import io
 import math
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -107,5 +108,5 @@ def decode(content: bytes, *, segments: int) -> tuple[CellStatistics, CellStatis
             CellStatistics.of(segments, arrays, "own_"),
             CellStatistics.of(segments, arrays, "guests_"),
         )
-    except (KeyError, OSError, EOFError) as error:
+    except (KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError("a model of p-dap cannot be read") from error

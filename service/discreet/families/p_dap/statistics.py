@@ -149,7 +149,10 @@ class CellStatistics:
         """Return the mean of every item in every cell, and its standard error."""
         liked, disliked, variance = self.gathered_up()
         seen = np.maximum(liked + disliked, 0.0)
-        overall = (max(float(liked[0].sum()), 0.0) + 0.5) / (float(seen[0].sum()) + 1.0)
+        # Everything at once, which starts at one half, as if seen as often as noise can pretend.
+        weight = _INHERITED + math.sqrt(float(variance[0].sum()))
+        total = max(float(liked[0].sum()), 0.0), max(float(disliked[0].sum()), 0.0)
+        overall = (total[0] + 0.5 * weight) / (sum(total) + weight)
         means = np.full(liked.shape, min(max(overall, 0.02), 0.98))
         errors = np.empty_like(means)
         for depth in range(int(self.tree.depth.max()) + 1):

@@ -170,8 +170,6 @@ class ClientStates:
             ballots = await self._votes.ballots([one.round for one in some])
             # A long replay over votes in memory would keep other requests waiting.
             await asyncio.sleep(0)
-            if state.erasures != self._votes.erasures:
-                continue
             for one, votes in zip(some, ballots, strict=True):
                 liked = one.opinion is ClientOpinion.LIKED
                 state.credits.update(ballots=votes, chosen=one.chosen, liked=liked)

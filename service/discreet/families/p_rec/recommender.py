@@ -15,7 +15,6 @@ from discreet.errors import BudgetExhausted, DiscreetError, InvalidArgument
 from discreet.families.budgets import FREE, UNPROTECTED, BudgetPolicy, PrivacyReport
 from discreet.families.cards import GuaranteeCard
 from discreet.families.contract import Recommender
-from discreet.families.resources import Resources
 from discreet.families.observer import AnswerOutcome, FamilyCounter, FamilyGauge
 from discreet.families.p_rec.clients import ClientStates, OwnRound
 from discreet.families.p_rec.document import VotersDocument
@@ -37,6 +36,7 @@ from discreet.families.questions import (
     Receipt,
     refuse_unused,
 )
+from discreet.families.resources import Resources
 from discreet.families.stored import StoredDocument
 from discreet.privacy.noise import NoiseSource
 from discreet.state.stores import NO_CHARGE, Debit, Learned, Ledger

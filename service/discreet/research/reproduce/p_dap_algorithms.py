@@ -23,7 +23,7 @@ ALGORITHMS = ("dap", "cap", "dup", "p-dap", "gp-dap", "p-dap-alone", *SERVED)
 
 STREAM_SECONDS = 150.0
 """How long a run lasts on the simulated clock, however many arrivals it has: 30,000 are 200 a
-second. The served algorithms release a model after 2 seconds, then less and less often."""
+second. It decides how often the served algorithms release a model (`ReleasesDocument`)."""
 
 MakeWorld = Callable[[int], World]
 """A world by its seed. It must be picklable: a partial of something importable."""

@@ -204,9 +204,7 @@ def requests_per_budget(document: AdaptivePartitionDocument, epsilon: float) -> 
     policy = BudgetPolicy(epsilon=budget.epsilon, delta=budget.delta)
     charge = policy.charge((RandomisedResponse(epsilon),))
     limit = policy.limit  # either rule may admit it
-    return max(
-        0, limit.nano_epsilon // charge.nano_epsilon, limit.nano_rho // charge.nano_rho
-    )
+    return max(0, limit.nano_epsilon // charge.nano_epsilon, limit.nano_rho // charge.nano_rho)
 
 
 def result_row(

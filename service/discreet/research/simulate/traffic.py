@@ -114,7 +114,9 @@ class _TrafficDriver:
         traffic = self._traffic
         document = await self._document(connection)
         if document.get("algorithm") != "p-dap":
-            raise InvalidArgument("recommender", f"{traffic.recommender} is not a p-dap recommender")
+            raise InvalidArgument(
+                "recommender", f"{traffic.recommender} is not a p-dap recommender"
+            )
         dimensions = int(document["context"]["dimensions"])
         items = tuple(item["id"] for item in document["items"] if not item["hidden"])
         if not items:

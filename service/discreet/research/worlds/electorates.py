@@ -1,4 +1,4 @@
-"""Voters and clients for p-REC: peers that keep the paper's promise, others that break it for fun.
+"""Voters and clients for p-REC: peers as the paper presumes them, and others that are not.
 
 The first `peers` voters agree with the client except for what the radius and the diversity allow.
 The others follow a pattern:
@@ -28,7 +28,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ballot:
+class VotingRound:
     """One round: everybody's vote, and the objects that the client likes, by place."""
 
     ballots: Ballots
@@ -36,15 +36,15 @@ class Ballot:
 
 
 class Electorate(Protocol):
-    """Says, round after round, what is voted and liked."""
+    """Gives, round after round, the votes and what the client likes."""
 
-    def next_round(self, counting: Mask) -> Ballot:
+    def next_round(self, counting: Mask) -> VotingRound:
         """Return the next round; `counting` tells who still counts, and may be short."""
         ...
 
 
 @dataclass(slots=True, eq=False)
-class MadeUp:
+class SyntheticElectorate:
     """An electorate of a pattern, with exactly so many peers."""
 
     voting: Voting
@@ -63,7 +63,7 @@ class MadeUp:
         self._mistaken = frozenset(order[: self.voting.radius])
         self._diverse = frozenset(order[self.voting.radius :][: self.voting.diversity])
 
-    def next_round(self, counting: Mask) -> Ballot:
+    def next_round(self, counting: Mask) -> VotingRound:
         """Return the next round."""
         objects = self.voting.objects
         order = self._rng.permutation(objects)
@@ -78,7 +78,7 @@ class MadeUp:
             votes[::2] = order[1]
         others = self._others(unwanted, counting)
         self._at += 1
-        return Ballot(
+        return VotingRound(
             np.concatenate([votes, others]).astype(np.uint8) + np.uint8(1), frozenset(liked)
         )
 

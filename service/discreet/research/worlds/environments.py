@@ -1,12 +1,12 @@
-"""Made-up worlds whose truth is known: who comes, and what they would like.
+"""Synthetic worlds whose truth is known: who comes, and what they would like.
 
 A world has two halves. `ClusteredContexts` says who comes: points of [0,1]^d in a few clumps, as
 real feature vectors are. `BumpRewards` says what they would like: every item has a place where it
 is liked best, and its mean reward falls off smoothly around it.
 
 Regret is computed from these true means and never from what a learner believes. Everything is
-reproducible from its seed, and nothing here protects anybody: that is another kind of randomness
-(`discreet.privacy.noise`), which no seed reaches.
+reproducible from its seed. Nothing here protects anybody: noise that does is another kind of
+randomness (`discreet.privacy.noise`), without a seed.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ class ClusteredContexts:
     """Contexts in [0,1]^`dimensions`, in `clusters` clumps of standard deviation `spread`.
 
     Centres are kept apart: each is the one of 32 uniform candidates that lies farthest from those
-    before it, so that a small world never has two clumps in one place by bad luck. Every clump is
+    before it, so that a small world never has two clumps in one place by chance. Every clump is
     equally likely.
     """
 

@@ -10,7 +10,7 @@ tastes of length 1, so a reward is 1 with probability x.theta = (1 + direction.t
   all directions; orthogonal tastes are what can be had.) In `blocks` users of a cluster are
   neighbours, so a server holds one or two clusters; `mixed`, every server holds all of them.
 - `rated`: tastes and items from a table of who liked what, by truncated singular value
-  decomposition. Every user is a different person with a taste of her own, and there are no true
+  decomposition. Every user is a different person with a taste of their own, and there are no true
   clusters. (The matrices that the authors' program loads for MovieLens hold ten distinct users.)
   It is an empirical model made from the table; regret is exact for the model.
 """

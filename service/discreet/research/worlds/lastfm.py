@@ -4,7 +4,6 @@
 The table has a row for each user and a column for each of the artists that most users heard.
 """
 
-import gzip
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from discreet.errors import InvalidArgument
 from discreet.research.worlds.environments import Floats
+from discreet.research.worlds.files import read_text, subfolder
 
 _FILES = ("user_artists.dat", "user_artists.dat.gz")
 _FOLDERS = ("hetrec2011-lastfm-2k", "lastfm")
@@ -19,10 +19,7 @@ _FOLDERS = ("hetrec2011-lastfm-2k", "lastfm")
 
 def listened(folder: Path, *, artists: int = 1_000) -> Floats:
     """Return 1 where a user listened to an artist, 0 elsewhere."""
-    for name in _FOLDERS:
-        if (folder / name).is_dir():
-            folder = folder / name
-            break
+    folder = subfolder(folder, *_FOLDERS)
     path = next((folder / name for name in _FILES if (folder / name).exists()), None)
     if path is None:
         raise InvalidArgument("data", f"{folder} has none of {', '.join(_FILES)}")
@@ -30,19 +27,17 @@ def listened(folder: Path, *, artists: int = 1_000) -> Floats:
 
 
 def _pairs(path: Path) -> npt.NDArray[np.int64]:
+    rows = [line.split("\t")[:2] for line in read_text(path).splitlines()[1:] if line]
     try:
-        content = path.read_bytes()
-        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("latin-1")
-        rows = [line.split("\t")[:2] for line in text.splitlines()[1:] if line]
         return np.array(rows, dtype=np.int64).reshape(len(rows), 2)
-    except (OSError, EOFError, ValueError) as error:
+    except ValueError as error:
         raise InvalidArgument("data", f"{path} cannot be read: {error}") from None
 
 
 def popular(pairs: npt.NDArray[np.int64], *, columns: int) -> Floats:
     """Return the table of the most frequent second entries, a row for each first entry."""
     if len(pairs) == 0:
-        raise InvalidArgument("data", "there is nothing in it")
+        raise InvalidArgument("data", "the table is empty")
     numbers, counts = np.unique(pairs[:, 1], return_counts=True)
     kept = np.sort(numbers[np.argsort(-counts, kind="stable")][:columns])
     pairs = pairs[np.isin(pairs[:, 1], kept)]

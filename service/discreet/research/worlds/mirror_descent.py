@@ -1,6 +1,6 @@
-"""Sparse records with labels: social data made up, and MovieLens-1M crossed with its users.
+"""Sparse records with labels: synthetic social data, and MovieLens-1M crossed with its users.
 
-**Social** (made up). Ten thousand features, fifty of them named by each record, with values of +1
+**Social** (synthetic). Ten thousand features, fifty of them named by each record, with values of +1
 or -1 (a reaction for or against) divided by sqrt(50). Fifty features are interests; a record names
 two of them, equally likely, and what the person thinks of the item depends on these alone:
 P(y = 1) is the logistic function of `certainty` times the sum of weight times reaction, weights of
@@ -28,10 +28,19 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
-from discreet.families.mirror_descent.sparse import Crossing, Floats, GridRows, SparseRows, on_grid
 from discreet.errors import InvalidArgument
+from discreet.families.mirror_descent.sparse import Crossing, Floats, GridRows, SparseRows, on_grid
 from discreet.research.worlds.environments import seeded
-from discreet.research.worlds.movielens import AGES, LIKED, OCCUPATIONS, _ratings, _records, _users
+from discreet.research.worlds.files import subfolder
+from discreet.research.worlds.movielens import (
+    AGES,
+    FOLDER,
+    LIKED,
+    OCCUPATIONS,
+    read_fields,
+    read_ratings,
+    read_users,
+)
 
 Labels = npt.NDArray[np.int64]
 
@@ -50,7 +59,7 @@ GENRES = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Records:
+class LabelledRecords:
     """Records in the order in which they come, and the hinge loss of the comparator on them.
 
     `ceiling` is the accuracy of the comparator, `majority` that of the more frequent label.
@@ -77,8 +86,8 @@ def social(
     dimension: int = DIMENSION,
     nonzeros: int = NONZEROS,
     interests: int = INTERESTS,
-) -> Records:
-    """Return the made-up records of this seed."""
+) -> LabelledRecords:
+    """Return the synthetic records of this seed."""
     if not (MATTERING < nonzeros <= dimension // 4 and MATTERING <= interests < dimension // 2):
         raise InvalidArgument("nonzeros", "must leave most features unnamed and irrelevant")
     rng = seeded("social", seed)
@@ -103,7 +112,7 @@ def social(
     multiples = np.geomspace(0.01, 100, 200)[:, None]
     losses = np.maximum(1 - multiples * labels * opinion, 0).sum(axis=1)
     right = np.where(opinion >= 0, 1, -1) == labels
-    return Records(rows, labels, dimension, float(losses.min()), float(right.mean()))
+    return LabelledRecords(rows, labels, dimension, float(losses.min()), float(right.mean()))
 
 
 def _distinct(
@@ -130,7 +139,7 @@ def _distinct(
 
 
 @lru_cache(maxsize=1)
-def movielens(seed: int, folder: Path, *, records: int = RECORDS) -> Records:
+def movielens(seed: int, folder: Path, *, records: int = RECORDS) -> LabelledRecords:
     """Return ratings of MovieLens-1M in a random order, crossed with who gave them."""
     rows, labels, dimension = _crossed(folder)
     order = seeded("movielens records", seed).permutation(len(labels))[:records]
@@ -138,14 +147,14 @@ def movielens(seed: int, folder: Path, *, records: int = RECORDS) -> Records:
     best = _hindsight(rows, labels, dimension)
     margins = labels * (_matrix(rows, dimension) @ best)
     loss = float(np.maximum(1 - margins, 0).sum())
-    return Records(rows, labels, dimension, loss, float((margins > 0).mean()))
+    return LabelledRecords(rows, labels, dimension, loss, float((margins > 0).mean()))
 
 
 @lru_cache(maxsize=1)
 def _crossed(folder: Path) -> tuple[GridRows, Labels, int]:
-    folder = folder / "ml-1m" if (folder / "ml-1m").is_dir() else folder
-    numbers, places = _users(folder)
-    ratings = _ratings(folder)
+    folder = subfolder(folder, FOLDER)
+    numbers, places = read_users(folder)
+    ratings = read_ratings(folder)
     films, counts = np.unique(ratings[:, 1], return_counts=True)
     popular = np.sort(films[np.argsort(-counts, kind="stable")][: 5 * FILMS : 5])
     ratings = ratings[np.isin(ratings[:, 1], popular)]
@@ -197,7 +206,7 @@ def _rows(lists: list[list[int]]) -> SparseRows:
 
 def _genres(folder: Path) -> dict[int, list[int]]:
     found = {}
-    for line, fields in _records(folder / "movies.dat", least=3):
+    for line, fields in read_fields(folder / "movies.dat", least=3):
         if not fields[0].isdecimal():
             raise InvalidArgument("data", f"movies.dat line {line}: not a film of MovieLens-1M")
         names = fields[2].split("|")

@@ -12,7 +12,6 @@ says how the algorithms compare on a world of MovieLens' shape, not what the use
 The films are the most rated ones, dealt to the vendors in turn.
 """
 
-import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -22,12 +21,14 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InvalidArgument
-from discreet.research.worlds.environments import Floats, seeded
 from discreet.research.worlds.contexts import Arrivals, block_rows
+from discreet.research.worlds.environments import Floats, seeded
+from discreet.research.worlds.files import read_text, subfolder
 
 AGES = (1, 18, 25, 35, 45, 50, 56)
 OCCUPATIONS = 21
 LIKED = 4
+FOLDER = "ml-1m"
 _WEIGHT = 20.0
 
 _RATINGS = ("ratings.dat", "ratings.dat.gz", "ratings_notime.dat.gz")
@@ -70,9 +71,9 @@ class MovieLens:
 def _model(
     folder: Path, vendors: int, films: int
 ) -> tuple[tuple[tuple[str, ...], ...], Floats, Floats]:
-    folder = folder / "ml-1m" if (folder / "ml-1m").is_dir() else folder
-    users, places = _users(folder)
-    ratings = _ratings(folder)
+    folder = subfolder(folder, FOLDER)
+    users, places = read_users(folder)
+    ratings = read_ratings(folder)
     numbers, counts = np.unique(ratings[:, 1], return_counts=True)
     popular = numbers[np.argsort(-counts, kind="stable")][:films]
     # Dealt in turn, so that every vendor has its share of favourites.
@@ -81,9 +82,10 @@ def _model(
     return catalogues, places, _means(users, places, ratings, np.concatenate(hands))
 
 
-def _users(folder: Path) -> tuple[npt.NDArray[np.int64], Floats]:
+def read_users(folder: Path) -> tuple[npt.NDArray[np.int64], Floats]:
+    """Return every user's number, and gender, age and occupation scaled to [0, 1]."""
     numbers, places = [], []
-    for line, fields in _records(folder / "users.dat", least=4):
+    for line, fields in read_fields(folder / "users.dat", least=4):
         try:
             number, gender, age, occupation = int(fields[0]), fields[1], fields[2], int(fields[3])
             place = ("FM".index(gender), AGES.index(int(age)) / 6, occupation / (OCCUPATIONS - 1))
@@ -98,14 +100,10 @@ def _users(folder: Path) -> tuple[npt.NDArray[np.int64], Floats]:
 
 def read_ratings(folder: Path) -> npt.NDArray[np.int64]:
     """Return user, film and stars, a row a rating, from the folder that has the ratings."""
-    return _ratings(folder)
-
-
-def _ratings(folder: Path) -> npt.NDArray[np.int64]:
     path = next((folder / name for name in _RATINGS if (folder / name).exists()), None)
     if path is None:
         raise InvalidArgument("data", f"{folder} has none of {', '.join(_RATINGS)}")
-    text = _text(path)
+    text = read_text(path)
     lines = text.count("\n") + (not text.endswith("\n"))
     fields = text.partition("\n")[0].count("::") + 1
     try:
@@ -115,26 +113,19 @@ def _ratings(folder: Path) -> npt.NDArray[np.int64]:
         table = np.zeros((0, 0), dtype=np.int64)
     if table.shape[1] >= 3:
         return table[:, :3]
-    for number, parts in _records(path, least=3):
+    for number, parts in read_fields(path, least=3):
         if not all(part.isdecimal() for part in parts):
             raise InvalidArgument("data", f"{path.name} line {number}: not a rating")
     raise InvalidArgument("data", f"{path.name}: not the ratings of MovieLens-1M")
 
 
-def _text(path: Path) -> str:
-    try:
-        content = path.read_bytes()
-        return (gzip.decompress(content) if path.suffix == ".gz" else content).decode("latin-1")
-    except (OSError, EOFError) as error:
-        raise InvalidArgument("data", f"{path} cannot be read: {error}") from None
-
-
-def _records(path: Path, *, least: int) -> Iterator[tuple[int, list[str]]]:
-    for number, line in enumerate(_text(path).splitlines(), start=1):
+def read_fields(path: Path, *, least: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the fields of every line, of which there must be at least so many."""
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
         fields = line.split("::")
         if len(fields) < least:
             raise InvalidArgument(
-                "data", f"{path.name} line {number}: has not {least} fields with :: between"
+                "data", f"{path.name} line {number}: has fewer than {least} fields separated by ::"
             )
         yield number, fields
 
@@ -154,7 +145,7 @@ def _means(
     rows = by_number[np.searchsorted(users, ratings[:, 0], sorter=by_number)]
     liked = (ratings[:, 2] >= LIKED).astype(np.float64)
 
-    def tally(group: npt.NDArray[np.intp], groups: int) -> tuple[Floats, Floats]:
+    def totals(group: npt.NDArray[np.intp], groups: int) -> tuple[Floats, Floats]:
         counts = np.zeros((groups, len(films)))
         sums = np.zeros((groups, len(films)))
         np.add.at(counts, (group[rows], columns), 1.0)
@@ -163,11 +154,11 @@ def _means(
 
     broad, broad_of = np.unique(places[:, :2], axis=0, return_inverse=True)
     fine, fine_of = np.unique(places, axis=0, return_inverse=True)
-    counts, sums = tally(np.zeros(len(users), dtype=np.intp), 1)
+    counts, sums = totals(np.zeros(len(users), dtype=np.intp), 1)
     overall = (sums + 0.5) / (counts + 1.0)
-    counts, sums = tally(broad_of.reshape(-1), len(broad))
+    counts, sums = totals(broad_of.reshape(-1), len(broad))
     wide = (sums + _WEIGHT * overall) / (counts + _WEIGHT)
-    counts, sums = tally(fine_of.reshape(-1), len(fine))
+    counts, sums = totals(fine_of.reshape(-1), len(fine))
     wide_of = np.zeros(len(fine), dtype=np.intp)
     wide_of[fine_of.reshape(-1)] = broad_of.reshape(-1)
     means: Floats = (sums + _WEIGHT * wide[wide_of]) / (counts + _WEIGHT)

@@ -1,4 +1,4 @@
-"""Polis conversations as electorates, from a folder that has them; nothing of them is in Discreet.
+"""Polis conversations as electorates, from a folder that has them; none is part of Discreet.
 
 Every statement is a round with two objects: "agree" and "disagree". A participant's vote on a
 statement is a vote for one of them; a pass, or no vote, is silence. One participant plays the
@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InvalidArgument
-from discreet.research.worlds.electorates import Ballot, Mask
+from discreet.research.worlds.electorates import Mask, VotingRound
+from discreet.research.worlds.files import subfolder
 
 FILES = ("participants-votes.csv", "participants-votes.csv.gz")
 _AGREE, _DISAGREE = 1, 2
@@ -31,19 +32,19 @@ Matrix = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Conversation:
+class PolisConversation:
     """Votes as bytes, one row a participant: 0 silence, 1 agree, 2 disagree."""
 
     name: str
     votes: Matrix
 
-    def core(self, statements: int) -> "Conversation":
+    def core(self, statements: int) -> "PolisConversation":
         """Return the most voted statements, and the participants who voted on half of them."""
         cast = np.count_nonzero(self.votes, axis=0)
         chosen = np.sort(np.argsort(-cast, kind="stable")[:statements])
         votes = self.votes[:, chosen]
         keen = 2 * np.count_nonzero(votes, axis=1) >= votes.shape[1]
-        return Conversation(self.name, votes[keen])
+        return PolisConversation(self.name, votes[keen])
 
     def clients(self, count: int) -> list[int]:
         """Return the participants who voted most, who make the longest runs."""
@@ -52,10 +53,10 @@ class Conversation:
 
 
 @dataclass(slots=True, eq=False)
-class Participants:
+class PolisElectorate:
     """One participant as the client, the others as voters."""
 
-    conversation: Conversation
+    conversation: PolisConversation
     client: int
     _at: int = field(init=False, default=0)
     _ballots: Matrix = field(init=False)
@@ -78,9 +79,9 @@ class Participants:
         """How many others there are."""
         return int(self._ballots.shape[0])
 
-    def spoken(self, seed: int) -> "Participants":
+    def with_random_votes(self, seed: int) -> "PolisElectorate":
         """Return the same with silence replaced by a vote by chance, as if everybody had voted."""
-        filled = Participants(self.conversation, self.client)
+        filled = PolisElectorate(self.conversation, self.client)
         chance = np.random.default_rng(seed).integers(1, 3, self._ballots.shape)
         filled._ballots = np.where(self._ballots == 0, chance, self._ballots).astype(np.uint8)
         return filled
@@ -91,16 +92,16 @@ class Participants:
         counted: npt.NDArray[np.int64] = against.sum(axis=1, dtype=np.int64)
         return counted
 
-    def next_round(self, counting: Mask) -> Ballot:
+    def next_round(self, counting: Mask) -> VotingRound:
         """Return the next statement."""
         at = self._at
         self._at += 1
-        return Ballot(self._ballots[:, at], frozenset({int(self._liked[at])}))
+        return VotingRound(self._ballots[:, at], frozenset({int(self._liked[at])}))
 
 
-def conversations(folder: Path) -> list[Conversation]:
+def conversations(folder: Path) -> list[PolisConversation]:
     """Read every conversation below the folder, or below `polis` in it, by name."""
-    root = folder / "polis" if (folder / "polis").is_dir() else folder
+    root = subfolder(folder, "polis")
     found = [_read(path) for path in sorted(_files(root))]
     if not found:
         raise InvalidArgument("data", f"there is no conversation's {FILES[0]} below {root}")
@@ -117,7 +118,7 @@ def _files(root: Path) -> Iterator[Path]:
                 break
 
 
-def _read(path: Path) -> Conversation:
+def _read(path: Path) -> PolisConversation:
     packed = path.read_bytes()
     text = gzip.decompress(packed) if path.suffix == ".gz" else packed
     reader = csv.reader(io.StringIO(text.decode("utf-8-sig")))
@@ -130,4 +131,4 @@ def _read(path: Path) -> Conversation:
         [_VOTES.get(row[at], 0) if at < len(row) else 0 for at in columns] for row in reader if row
     ]
     votes = np.array(rows, dtype=np.uint8).reshape(len(rows), len(columns))
-    return Conversation(path.parent.name, votes)
+    return PolisConversation(path.parent.name, votes)

@@ -1,4 +1,4 @@
-"""People who rated the items of a catalogue: MovieLens-1M, the Yelp graph, and a made-up crowd.
+"""People who rated the items of a catalogue: MovieLens-1M, the Yelp graph, a synthetic crowd.
 
 The files are read from a folder that has them; nothing of them is part of Discreet.
 
@@ -9,17 +9,17 @@ The files are read from a folder that has them; nothing of them is part of Discr
   met in proportion to a popularity.
 """
 
-import gzip
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.families.collaborative.on_device.catalogue import Catalogue
 from discreet.errors import InvalidArgument
+from discreet.families.collaborative.on_device.catalogue import Catalogue
 from discreet.research.worlds.environments import seeded
-from discreet.research.worlds.movielens import read_ratings
+from discreet.research.worlds.files import read_text
+from discreet.research.worlds.movielens import FOLDER, read_fields, read_ratings
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -28,7 +28,7 @@ YELP_CATEGORIES = 21
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rated:
+class RatedCatalogue:
     """One entry of `rows`, `columns` and `stars` for each rating: who, of which item, how many."""
 
     name: str
@@ -48,19 +48,15 @@ class Rated:
         return round(len(self.rows) / self.people)
 
 
-def movielens(folder: Path) -> Rated:
+def movielens(folder: Path) -> RatedCatalogue:
     """Read MovieLens-1M from `ml-1m` in the folder."""
     films: dict[str, tuple[str, ...]] = {}
-    path = folder / "ml-1m" / "movies.dat"
-    for number, line in enumerate(_read(path).splitlines(), start=1):
-        fields = line.split("::")
-        if len(fields) != 3:
-            raise InvalidArgument("data", f"{path.name} line {number}: not a film")
+    for _, fields in read_fields(folder / FOLDER / "movies.dat", least=3):
         films[fields[0]] = tuple(fields[2].split("|"))
-    return _rated("movielens", films, read_ratings(folder / "ml-1m"))
+    return _rated("movielens", films, read_ratings(folder / FOLDER))
 
 
-def yelp(folder: Path) -> Rated:
+def yelp(folder: Path) -> RatedCatalogue:
     """Read the Yelp graph from `yelp-hin` in the folder."""
     pairs = _table(folder / "yelp-hin" / "business_category.dat.gz")
     numbers, counts = np.unique(pairs[:, 1], return_counts=True)
@@ -73,8 +69,10 @@ def yelp(folder: Path) -> Rated:
     return _rated("yelp", businesses, _table(folder / "yelp-hin" / "user_business.dat.gz"))
 
 
-def crowd(*, people: int = 400, items: int = 600, categories: int = 12, seed: int = 0) -> Rated:
-    """Make up a crowd: for a look where no data are at hand."""
+def crowd(
+    *, people: int = 400, items: int = 600, categories: int = 12, seed: int = 0
+) -> RatedCatalogue:
+    """Return a synthetic crowd, for where no data set is at hand."""
     rng = seeded("rated crowd", seed)
     names = [f"category {at:02}" for at in range(categories)]
     weights: Floats = 1 / np.arange(2, categories + 2)
@@ -104,7 +102,7 @@ def crowd(*, people: int = 400, items: int = 600, categories: int = 12, seed: in
         for item, star in zip(met, np.clip(np.rint(stars), 1, 5), strict=True):
             ratings.append((person, item, star))
     table = np.array(ratings)
-    return Rated(
+    return RatedCatalogue(
         name="synthetic",
         catalogue=Catalogue.of(catalogue),
         rows=table[:, 0].astype(np.int64),
@@ -113,13 +111,13 @@ def crowd(*, people: int = 400, items: int = 600, categories: int = 12, seed: in
     )
 
 
-def _rated(name: str, items: dict[str, tuple[str, ...]], table: Integers) -> Rated:
+def _rated(name: str, items: dict[str, tuple[str, ...]], table: Integers) -> RatedCatalogue:
     """Put people and items in order; ratings of items without a category are left out."""
     column_of = {int(item): at for at, item in enumerate(items)}
     columns = np.array([column_of.get(item, -1) for item in table[:, 1].tolist()])
     known = columns >= 0
     _, rows = np.unique(table[known, 0], return_inverse=True)
-    return Rated(
+    return RatedCatalogue(
         name=name,
         catalogue=Catalogue.of(items),
         rows=rows.reshape(-1).astype(np.int64),
@@ -128,17 +126,9 @@ def _rated(name: str, items: dict[str, tuple[str, ...]], table: Integers) -> Rat
     )
 
 
-def _read(path: Path) -> str:
-    try:
-        content = path.read_bytes()
-        return (gzip.decompress(content) if path.suffix == ".gz" else content).decode("latin-1")
-    except (OSError, EOFError) as error:
-        raise InvalidArgument("data", f"{path} cannot be read: {error}") from None
-
-
 def _table(path: Path) -> Integers:
     """Read lines of three integers."""
-    text = _read(path)
+    text = read_text(path)
     try:
         return np.array(text.split(), dtype=np.int64).reshape(-1, 3)
     except ValueError:

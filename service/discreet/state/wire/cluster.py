@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from discreet.errors import DiscreetError, StoreUnavailable, StoreUnsuitable
+from discreet.errors import StoreUnavailable, StoreUnsuitable
 from discreet.state.slots import SLOTS, slot_of
 from discreet.state.urls import Location, Node
 from discreet.state.wire.commands import PendingCommand, packed_group
@@ -176,34 +176,28 @@ class Cluster(Topology):
         # Whoever saw a failure meanwhile saw it on the old map; those of the new one ask again.
         await asyncio.sleep(PAUSE)
 
-    async def _ask_slots(self) -> tuple[str, Any]:
-        """Return CLUSTER SLOTS and the host that was asked, from any member that answers."""
+    async def _ask_slots(self) -> tuple[Node, Any]:
+        """Return the member that was asked, any that answers, and its CLUSTER SLOTS."""
         up = [node for node, server in self._server_at.items() if server.is_up]
         others = [*self._server_at, *self._location.nodes]
         random.shuffle(up)
         random.shuffle(others)
-        failure = "no member of the cluster can be reached"
-        for node in dict.fromkeys([*up, *others]):
-            try:
-                return node.host, await first_answer(
-                    self._location,
-                    (node,),
-                    self._location.credentials,
-                    self._timeout,
-                    b"CLUSTER",
-                    b"SLOTS",
-                )
-            except CommandRefused as refusal:
-                if "cluster support disabled" in refusal.message:
-                    raise StoreUnsuitable(
-                        "the store is not a cluster; use redis:// instead of redis+cluster://"
-                    ) from None
-                failure = str(refusal)
-            except (OSError, TimeoutError, DiscreetError):
-                continue
-        raise StoreUnavailable(failure)
+        members = dict.fromkeys([*up, *others])
+        credentials = self._location.credentials
+        try:
+            return await first_answer(
+                self._location, members, credentials, self._timeout, b"CLUSTER", b"SLOTS"
+            )
+        except CommandRefused as refusal:
+            if "cluster support disabled" in refusal.message:
+                raise StoreUnsuitable(
+                    "the store is not a cluster; use redis:// instead of redis+cluster://"
+                ) from None
+            raise StoreUnavailable(str(refusal)) from None
+        except (OSError, TimeoutError):
+            raise StoreUnavailable("no member of the cluster can be reached") from None
 
-    def _adopt(self, asked: str, reply: Any) -> None:
+    def _adopt(self, asked: Node, reply: Any) -> None:
         """Take over the map of slots; servers that own none of them any more are closed."""
         owners: list[ReconnectingConnection | None] = [None] * SLOTS
         masters = set()
@@ -223,13 +217,13 @@ class Cluster(Topology):
             self.retry(command)
 
 
-def _ranges(asked: str, reply: Any) -> Iterator[tuple[int, int, Node]]:
+def _ranges(asked: Node, reply: Any) -> Iterator[tuple[int, int, Node]]:
     """Yield (first slot, last slot, master) from CLUSTER SLOTS; no host means the one asked."""
     try:
         for first, last, master, *_ in reply:
             host = (master[0] or b"").decode()
             if not 0 <= first <= last < SLOTS:
                 raise ValueError("a slot out of range")
-            yield first, last, Node(asked if host in ("", "?") else host, master[1])
+            yield first, last, Node(asked.host if host in ("", "?") else host, master[1])
     except (AttributeError, TypeError, ValueError, IndexError):
         raise StoreUnavailable("the cluster describes itself unintelligibly") from None

@@ -73,8 +73,11 @@ async def first_answer(
     credentials: Credentials,
     patience: float,
     *question: bytes,
-) -> Any:
-    """Put a question to one node after another; return the first answer that is not nil."""
+) -> tuple[Node, Any]:
+    """Put a question to one node after another; return the first that answers more than nil.
+
+    Raises what the last of them failed with.
+    """
     failure: Exception = StoreUnavailable("no node of the store knows the answer")
     for node in nodes:
         try:
@@ -89,7 +92,7 @@ async def first_answer(
             failure = error
         else:
             if reply is not None:
-                return reply
+                return node, reply
     raise failure
 
 
@@ -99,7 +102,7 @@ async def _ask_sentinels(location: Location, patience: float) -> Node:
     A Sentinel on the losing side of a partition can name a former master; it is found out by its
     role once it has been demoted, and until then by `min-replicas-to-write`, if that is set.
     """
-    host, port = await first_answer(
+    _, (host, port) = await first_answer(
         location,
         location.nodes,
         location.sentinel_credentials,

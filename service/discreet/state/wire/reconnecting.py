@@ -12,7 +12,6 @@ import random
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Protocol
 
 from discreet.errors import DiscreetError, StoreUnavailable, StoreUnsuitable
 from discreet.state.wire.commands import PendingCommand
@@ -32,27 +31,14 @@ def backoff(attempts: int) -> float:
     return longest * random.uniform(0.5, 1.0)  # noqa: S311  spreads load, protects nothing
 
 
-class ConnectionOwner(Protocol):
-    """Who decides what becomes of commands that a connection could not finish."""
-
-    def refused(
-        self, server: "ReconnectingConnection", command: PendingCommand, message: str
-    ) -> None:
-        """Take over a command that was answered by an error; its code says whether it ran."""
-        ...
-
-    def lost(
-        self,
-        server: "ReconnectingConnection",
-        ran: Sequence[PendingCommand],
-        unsent: Sequence[PendingCommand],
-    ) -> None:
-        """Take over what was outstanding when a connection went."""
-        ...
-
-    def unreachable(self, server: "ReconnectingConnection") -> None:
-        """Learn that an attempt to connect has failed."""
-        ...
+Refused = Callable[["ReconnectingConnection", PendingCommand, str], None]
+"""Takes over a command that was answered by an error; its code says whether it ran."""
+Lost = Callable[
+    ["ReconnectingConnection", Sequence[PendingCommand], Sequence[PendingCommand]], None
+]
+"""Takes over what was outstanding when a connection went: what may have run, what has not."""
+Unreachable = Callable[["ReconnectingConnection"], None]
+"""Learns that an attempt to connect has failed."""
 
 
 class ReconnectingConnection:
@@ -60,11 +46,16 @@ class ReconnectingConnection:
 
     def __init__(
         self,
-        owner: ConnectionOwner,
         connect: Callable[[], Awaitable[PipelinedConnection]],
         timeout: float,
+        *,
+        refused: Refused,
+        lost: Lost,
+        unreachable: Unreachable,
     ) -> None:
-        self._owner = owner
+        self._refused = refused
+        self._lost = lost
+        self._unreachable = unreachable
         self._connect = connect
         self._timeout = timeout
         self._loop = asyncio.get_running_loop()
@@ -160,11 +151,11 @@ class ReconnectingConnection:
         if changed:
             logger.warning("%s", self._reason())
         self._changed.set()
-        self._owner.unreachable(self)
+        self._unreachable(self)
 
     def _up(self, connection: PipelinedConnection) -> None:
-        connection.refused = partial(self._owner.refused, self)
-        connection.lost = partial(self._lost, connection)
+        connection.refused = partial(self._refused, self)
+        connection.lost = partial(self._down, connection)
         self._connection = connection
         if self._failure is not None:
             logger.info("the store is back")
@@ -173,7 +164,7 @@ class ReconnectingConnection:
         waiting, self._waiting = self._waiting, []
         connection.send([command for command in waiting if not command.done])
 
-    def _lost(
+    def _down(
         self,
         connection: PipelinedConnection,
         ran: Sequence[PendingCommand],
@@ -184,7 +175,7 @@ class ReconnectingConnection:
             self._down_since = self._loop.time()
             if not self._closed:
                 self._connecting = self._loop.create_task(self._keep_connecting())
-        self._owner.lost(self, ran, unsent)
+        self._lost(self, ran, unsent)
 
 
 def _fail(commands: Sequence[PendingCommand], error: StoreUnavailable) -> None:

@@ -112,9 +112,11 @@ class Topology(ABC):
     def connect_to(self, node: Node | None) -> ReconnectingConnection:
         """Return a server that is being connected to."""
         return ReconnectingConnection(
-            self,
             lambda: connect(self._location, node, self._scripts, self._timeout),
             self._timeout,
+            refused=self.refused,
+            lost=self.lost,
+            unreachable=self.unreachable,
         )
 
     def _load_scripts(self, server: ReconnectingConnection) -> None:

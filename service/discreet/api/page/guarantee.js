@@ -1,0 +1,37 @@
+// The guarantee card of a recommender, as the server answers it.
+
+const id = (name) => document.getElementById(name);
+
+const dial = (price) => {
+  const unit = `${price.unit}: `;
+  const one = price.epsilon === null ? 'not protected' : `ε ${price.epsilon}`;
+  const delta = price.delta ? `, δ ${price.delta}` : '';
+  const budget = price.budget_epsilon === null ? '' : `; budget ε ${price.budget_epsilon}`;
+  return `${price.protects}. ${unit}${one}${delta}${budget}. ${price.mechanism}`;
+};
+
+const ROWS = [
+  ['Protected', (card) => card.protected],
+  ['Against', (card) => card.against],
+  ['Neighbours', (card) => card.neighbours],
+  ['Unit', (card) => card.unit],
+  ['Covers', (card) => (card.closed_loop
+    ? 'everything that follows from a person\'s data, with feedback on'
+    : 'one release, everything else held fixed')],
+  ['Answers', (card) => dial(card.answers)],
+  ['Feedback', (card) => dial(card.feedback)],
+  ['Not covered', (card) => card.not_covered.join('; ')],
+];
+
+/** Show what a recommender promises, or nothing if the key does not allow to read it. */
+export async function showGuarantee(call, recommender) {
+  const holder = id('guarantee');
+  const path = `/recommenders/${encodeURIComponent(recommender)}/guarantee`;
+  const { status, body } = recommender ? await call('GET', path) : { status: 0 };
+  holder.hidden = status !== 200;
+  if (status !== 200) return;
+  const text = (tag, content) => Object.assign(document.createElement(tag), { textContent: content });
+  id('guarantee-card').replaceChildren(
+    ...ROWS.flatMap(([title, write]) => [text('dt', title), text('dd', write(body))]),
+  );
+}

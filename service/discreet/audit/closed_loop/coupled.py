@@ -1,0 +1,354 @@
+"""Both worlds of a story in step, forced into the same view: what telling them apart costs, exactly.
+
+Given what has been seen so far, the next thing that is seen is an answer or a release. So it is
+enough to look at one after the other, both worlds having shown the same until then:
+
+- an answer to anybody else must have the same law in both worlds;
+- an answer to the person has two laws, whose largest ratio is its loss; the noise of each world is
+  then chosen so that both give the same answer, and the story goes on;
+- a release must come at the same moment. Its numbers differ by what the person did, d, and are
+  hidden by Gaussian noise of scales s. The second world gets the first one's noise, moved by d, so
+  that both release the very same bytes; that costs rho = sum (d / s)**2 / 2. If no noise of the
+  second world leads to the same bytes, nothing hides the difference, and the loss is infinite;
+- all else that is seen, errors and prices and budgets, must be equal.
+
+Every answer's law is read off the shipped code by noise that is written down, and every number is a
+rational. What is summed up is compared with the person's ledger:
+
+- answers: the losses of all answers, with the epsilon that the account of answers was charged;
+- feedback: the rho of all releases, with the mean of what the two worlds' accounts of feedback were
+  charged. If a release holds n of the person's records in one world and m in the other, its numbers
+  differ by a vector of length sqrt(n**2 + m**2) at most, and the two are charged n**2 and m**2 times
+  the rho of a record whose replacement moves them by sqrt(2). So the mean is the sharp bound; both
+  ledgers stay within the budget, and so does their mean.
+
+A model that nobody has seen costs nothing: noise that died with its worker does not count. Noise
+that was seen, by a worker's answers or in the store, counts whenever it was drawn.
+
+Which answers are forced upon a story, and which noise, is a *path*; several are walked.
+"""
+
+import asyncio
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet.audit.claims import Finding
+from discreet.audit.closed_loop.stage import NOTHING_PLANTED, LoopFamily, Planted, Stage
+from discreet.audit.closed_loop.story import (
+    PERSON,
+    Asks,
+    Changes,
+    Races,
+    Step,
+    Story,
+    Tells,
+    Waits,
+)
+from discreet.audit.enclosures import float_above, log_interval
+from discreet.audit.examine_exact import both_ways, largest_ratio
+from discreet.audit.scripted_noise import ExactLaw, TapedNoise
+from discreet.errors import DiscreetError
+from discreet.families.questions import Decision, Recommendation
+from discreet.privacy.charges import NANO, UNLIMITED
+from discreet.privacy.noise import NoiseSource
+
+
+class ToldApart(Exception):
+    """The worlds can be told apart for certain, or nothing hides what differs.
+
+    It is the fault of the person's answers (of what is charged for them), of the feedback, or of
+    both.
+    """
+
+    def __init__(self, reason: str, *, answers: bool = True, feedback: bool = True) -> None:
+        super().__init__(reason)
+        self.answers = answers
+        self.feedback = feedback
+
+
+@dataclass(slots=True)
+class Loss:
+    """What a path has cost so far, and what was charged for it; None stands for infinity."""
+
+    answers: Fraction | None = Fraction(0)
+    answers_charged: Fraction | None = Fraction(0)
+    feedback: Fraction | None = Fraction(0)
+    feedback_charged: Fraction | None = Fraction(0)
+    because: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Which answer is given where there is a choice, and which noise is drawn."""
+
+    number: int
+
+    def answer(self, at: int, choices: int) -> int:
+        """Return which of several answers, in order, is given to the question of this number."""
+        if self.number < 2:
+            return self.number % choices  # the first of them each time, or the second
+        return (self.number * (at + 1) + at // 3) % choices
+
+    def steps(self, release: int, scales: Sequence[float]) -> list[int]:
+        """Return the noise of a release: spread out, of its scale, and the same in every run."""
+        if self.number == 0:
+            return [release + 1] * len(scales)  # next to nothing, and different every time
+        if self.number % 2 and release == 0:
+            # As if many people had come: models that grow with their numbers do so.
+            return [round(2 * scale) for scale in scales]
+        turn = math.sqrt(2 + self.number + 7 * release)
+        return [round(3 * scale * math.sin(turn * (k + 1))) for k, scale in enumerate(scales)]
+
+
+class _Watched:
+    """One of the two worlds, with what was drawn in it."""
+
+    def __init__(self, story: Story, world: int, family: LoopFamily, planted: Planted) -> None:
+        self.stage = Stage(
+            family=family,
+            behaviours=story.behaviours(world),
+            planted=planted,
+            decide_with=self._decide,
+            release_with=self._release,
+        )
+        self.choose: Callable[[list[Any]], int] = lambda outcomes: 0
+        self.laws: list[ExactLaw] = []
+        self.moved_by: list[int] = []
+        """What is added to the noise of releases, to end where the other world did."""
+        self.noise_of: Callable[[int, Sequence[float]], list[int]] = lambda release, scales: []
+        self.made: list[tuple[Any, Any, list[float]]] = []
+        """The releases of a step: the model before, the model, and the scales of its noise."""
+        self.releases = 0
+
+    def _decide(self, decide: Callable[[NoiseSource], list[Decision]]) -> list[Decision]:
+        def shown(noise: NoiseSource) -> str:
+            (decision,) = decide(noise)
+            return " ".join(decision.items)
+
+        law = self.stage.family.law(shown)
+        self.laws.append(law)
+        outcomes = sorted(law.shares, key=str)
+        wanted = outcomes[self.choose(outcomes)]
+        return decide(TapedNoise(bits=law.bits[wanted]))
+
+    def _release(self, before: Any, release: Callable[[NoiseSource], Any]) -> Any:
+        probe = TapedNoise()
+        release(probe)
+        steps = self.noise_of(self.releases, probe.scales)
+        self.releases += 1
+        if self.moved_by:
+            steps = [a + b for a, b in zip(steps, self.moved_by, strict=True)]
+        taped = TapedNoise(steps=steps)
+        model = release(taped)
+        self.made.append((before, model, taped.scales))
+        return model
+
+    async def seen(self) -> list[list[float]]:
+        """Return the scales of every release whose model somebody has seen, and forget them."""
+        recommender = await self.stage.recommender()
+        stored = set(self.stage.store.models)
+        found = []
+        for _, model, scales in self.made:
+            content = recommender.encode(model)
+            in_use = any(each is model for each in self.stage.adopted)
+            if in_use or any(each.endswith(content) for each in stored):
+                found.append(scales)
+        self.made = []
+        return found
+
+
+class CoupledWorlds:
+    """Walks one path of a story in both worlds."""
+
+    def __init__(
+        self, story: Story, family: LoopFamily, path: Path, planted: Planted = NOTHING_PLANTED
+    ) -> None:
+        self._story = story
+        self._family = family
+        self._path = path
+        self._worlds = [_Watched(story, world, family, planted) for world in (0, 1)]
+        self._questions = 0
+        self.loss = Loss()
+
+    async def walk(self) -> Loss:
+        """Play the story to its end, or until the worlds can be told apart."""
+        first, second = self._worlds
+        try:
+            for world in self._worlds:
+                world.noise_of = self._path.steps
+                await world.stage.open(self._story.document, self._story.workers)
+            for step in self._story.steps:
+                await self._take(step)
+            if (await first.stage.ledger()).answers != (await second.stage.ledger()).answers:
+                raise ToldApart("the account of answers depends on private data", feedback=False)
+        except ToldApart as reason:
+            self.loss.answers = None if reason.answers else self.loss.answers
+            self.loss.feedback = None if reason.feedback else self.loss.feedback
+            self.loss.because = str(reason)
+        await self._read_ledgers()
+        for world in self._worlds:
+            await world.stage.close()
+        return self.loss
+
+    async def _take(self, step: Step) -> None:
+        match step:
+            case Asks():
+                await self._ask(step)
+            case Tells():
+                for world in self._worlds:
+                    await world.stage.tell(step)
+            case Waits() | Races():
+                for world in self._worlds:
+                    world.stage.now += step.seconds
+                await self._release(step)
+            case Changes():
+                for world in self._worlds:
+                    await world.stage.change(step.document)
+
+    # Answers.
+
+    async def _ask(self, step: Asks) -> None:
+        at, self._questions = self._questions, self._questions + 1
+        shown = []
+        for world in self._worlds:
+            world.laws = []
+
+            def choose(outcomes: list[Any], world: _Watched = world) -> int:
+                # A retry that draws again is given another answer, so that it shows.
+                return self._path.answer(at + len(world.laws) - 1, len(outcomes))
+
+            world.choose = choose
+            answers = await world.stage.ask(step)
+            visible = [_visible(answer) for answer in answers]
+            shown.append(([row for row, _ in visible], {token for _, token in visible}))
+        if shown[0][0] != shown[1][0] or len(shown[0][1]) != len(shown[1][1]):
+            raise ToldApart(f"what {step.client} is answered differs: {shown[0][0]}, {shown[1][0]}")
+        # A stored answer that is repeated shows nothing; every draw that was shown counts.
+        drawn = len(shown[0][1])
+        laws = [world.laws[-drawn:] for world in self._worlds]
+        if len(laws[0]) != len(laws[1]):
+            raise ToldApart(f"{step.client} is answered by {len(laws[0])} and {len(laws[1])} draws")
+        for one, other in zip(*laws, strict=True):
+            ratio = largest_ratio(both_ways([(one.shares, other.shares)]))
+            if step.client != PERSON and ratio != 1:
+                raise ToldApart(f"the answers to {step.client} have two laws")
+            if ratio is None:
+                raise ToldApart(
+                    "an answer to the person is impossible in one of the worlds", feedback=False
+                )
+            assert self.loss.answers is not None
+            self.loss.answers += log_interval(ratio).high
+
+    # Releases.
+
+    async def _release(self, step: Waits | Races) -> None:
+        first, second = self._worlds
+        first.moved_by = []
+        released = await self._run_release(first, step)
+        made = list(first.made)
+        second.moved_by = await self._difference(*made[0]) if made else []
+        also = await self._run_release(second, step)
+        if released != also or len(made) != len(second.made):
+            raise ToldApart("a release comes at another moment", answers=False)
+        if first.stage.store.models != second.stage.store.models:
+            raise ToldApart("no noise leads to the same released model", answers=False)
+        ours, theirs = await first.seen(), await second.seen()
+        if ours != theirs:
+            raise ToldApart("other models are seen", answers=False)
+        assert self.loss.feedback is not None
+        for scales in ours:
+            for moved, scale in zip(second.moved_by, scales, strict=True):
+                self.loss.feedback += Fraction(moved) ** 2 / (2 * Fraction(scale) ** 2)
+
+    async def _run_release(self, world: _Watched, step: Waits | Races) -> bool:
+        if isinstance(step, Races):
+            await world.stage.race()
+            return True
+        world.stage.store.lose = step.lost
+        released = await world.stage.release(step.worker)
+        world.stage.store.lose = None
+        return released
+
+    async def _difference(self, before: Any, model: Any, scales: list[float]) -> list[int]:
+        """Return what must be added to the noise of the second world to end in the same model.
+
+        The second world's next model is made with the first one's noise, twice removed from
+        anybody's eyes: gathering is repeatable, and nothing of this is stored.
+        """
+        _, second = self._worlds
+        recommender = await second.stage.recommender()
+        gathered = await recommender.gather(recommender.current.number + 1)
+        steps = self._path.steps(second.releases, scales)
+        probe = recommender.release_unwatched(
+            recommender.current.model, gathered, TapedNoise(steps=steps)
+        )
+        ours = self._family.noisy_numbers(recommender, before, model)
+        theirs = self._family.noisy_numbers(recommender, recommender.current.model, probe)
+        if len(ours) != len(theirs) or len(ours) != len(scales):
+            raise ToldApart("there are numbers without noise", answers=False)
+        return [a - b for a, b in zip(ours, theirs, strict=True)]
+
+    # Ledgers.
+
+    async def _read_ledgers(self) -> None:
+        ledgers = [await world.stage.ledger() for world in self._worlds]
+        answers = [ledger.answers.nano_epsilon for ledger in ledgers]
+        self.loss.answers_charged = (
+            None if UNLIMITED in answers else Fraction(min(answers), NANO)
+        )
+        rhos = [ledger.feedback.nano_rho for ledger in ledgers]
+        self.loss.feedback_charged = (
+            None if UNLIMITED in rhos else Fraction(sum(rhos), 2 * NANO)
+        )
+
+
+def _visible(answer: Recommendation | DiscreetError) -> tuple[Any, Any]:
+    """Return what of an answer is seen, and its token, which differs every time."""
+    if isinstance(answer, DiscreetError):
+        return (type(answer).__name__, str(answer)), None
+    return answer._replace(recommendation_id=""), answer.recommendation_id
+
+
+def walk_paths(
+    story: Story, family: LoopFamily, paths: int, planted: Planted = NOTHING_PLANTED
+) -> Iterator[Loss]:
+    """Yield what each of the first few paths of a story costs."""
+
+    async def walk(number: int) -> Loss:
+        return await CoupledWorlds(story, family, Path(number), planted).walk()
+
+    for number in range(paths):
+        yield asyncio.run(walk(number))
+
+
+def judge_answers(losses: Sequence[Loss]) -> Finding:
+    """Compare the worst loss through answers with the epsilon that was charged for them."""
+    return _judged([(each.answers, each.answers_charged) for each in losses])
+
+
+def judge_feedback(losses: Sequence[Loss]) -> Finding:
+    """Compare the worst rho of all releases with what was charged for feedback."""
+    return _judged([(each.feedback, each.feedback_charged) for each in losses])
+
+
+def _judged(rows: Sequence[tuple[Fraction | None, Fraction | None]]) -> Finding:
+    """Report the row with the least room; an unlimited charge covers everything."""
+    holds = all(charged is None or (met is not None and met <= charged) for met, charged in rows)
+
+    def room(row: tuple[Fraction | None, Fraction | None]) -> float:
+        met, charged = row
+        if charged is None:
+            return math.inf
+        return -math.inf if met is None else float(charged - met)
+
+    met, charged = min(rows, key=room)
+    return Finding(
+        math.inf if charged is None else float(charged),
+        math.inf if met is None else float_above(met),
+        holds,
+    )
+
+

@@ -1,0 +1,318 @@
+"""One world of a closed loop: a store, workers with the shipped decisions, and a clock.
+
+Everything goes through `DecisionServices`, as a request would. The recommender of each worker is
+wrapped where it draws: whoever plays a story decides there which noise it gets, and sees what was
+decided or released from it. The store notes every model that is written.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from discreet.audit.closed_loop.story import PERSON, Asks, Behaviour, Lost, Tells
+from discreet.audit.scripted_noise import ExactLaw
+from discreet.decisions.release import Releaser
+from discreet.decisions.retries import StoredAnswers
+from discreet.decisions.services import DecisionServices, open_simulation
+from discreet.errors import DiscreetError, StoreUnavailable
+from discreet.families.contract import Recommender
+from discreet.families.questions import Ask, Decision, Feedback, Question, Recommendation
+from discreet.families.registration import FAMILIES, read_document
+from discreet.privacy.noise import NoiseSource, SystemNoise
+from discreet.state.memory import MemoryStore
+from discreet.state.ready import Failed
+from discreet.state.stores import Ledger, Store
+
+NAME = "audited"
+_CREATED = 1_000_000.0
+
+
+class LoopFamily(Protocol):
+    """What a closed loop has to know about a family."""
+
+    algorithm: str
+
+    def ask(self, name: str, client: str, situation: Any) -> Ask:
+        """Return the question of a client in this situation."""
+        ...
+
+    def law(self, draw: Callable[[NoiseSource], str]) -> ExactLaw:
+        """Return the exact law of an answer, and noise that leads to each of them."""
+        ...
+
+    def noisy_numbers(self, recommender: Any, before: Any, model: Any) -> list[int]:
+        """Return a model's numbers in the order in which noise was drawn for them, in its steps.
+
+        `before` is the model that it was made from.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """What of the shipped objects is replaced by a broken one."""
+
+    store: type[MemoryStore] = MemoryStore
+    recommender: type[Recommender[Any]] | None = None
+    releaser: type[Releaser] | None = None
+    answers: type[StoredAnswers] | None = None
+
+
+NOTHING_PLANTED = Planted()
+
+DecideWith = Callable[[Callable[[NoiseSource], list[Decision]]], list[Decision]]
+"""Given a decision as a function of noise, returns it for noise of one's own choice."""
+ReleaseWith = Callable[[Any, Callable[[NoiseSource], Any]], Any]
+"""Given the model before, and the next one as a function of noise, returns the next one."""
+
+
+class ModelRecord:
+    """A store that notes every model that is written, and can fail at the worst moment."""
+
+    models: list[bytes]
+    lose: Lost | None
+
+    def _begin(self) -> None:
+        self.models = []
+        self.model_key = b""
+        self.lose = None
+        self.overtake: Callable[[], Awaitable[Any]] | None = None
+
+    def save(
+        self, *, key: bytes, content: bytes, expected: int | None = None
+    ) -> Awaitable[int | None]:
+        if key == self.model_key and self.lose is Lost.BEFORE_STORING:
+            return self._lost()
+        if key == self.model_key and self.overtake is not None:
+            overtake, self.overtake = self.overtake, None
+            return self._overtaken(overtake, key, content, expected)
+        saved: Awaitable[int | None] = super().save(  # type: ignore[misc]
+            key=key, content=content, expected=expected
+        )
+        if key != self.model_key:
+            return saved
+        return self._noted(saved, content)
+
+    async def _overtaken(
+        self,
+        overtake: Callable[[], Awaitable[Any]],
+        key: bytes,
+        content: bytes,
+        expected: int | None,
+    ) -> int | None:
+        await overtake()
+        return await self.save(key=key, content=content, expected=expected)
+
+    async def _noted(self, saving: Awaitable[int | None], content: bytes) -> int | None:
+        saved = await saving
+        if saved is not None:
+            self.models.append(content)
+            if self.lose is Lost.AFTER_STORING:
+                await self._lost()
+        return saved
+
+    def frozen(self, *, generation: bytes, number: int) -> Any:
+        if self.lose is Lost.BEFORE_READING:
+            return self._lost()
+        return super().frozen(generation=generation, number=number)  # type: ignore[misc]
+
+    def discard(self, *, generation: bytes, number: int) -> Any:
+        if self.lose is Lost.BEFORE_CLEANING_UP and self.models:
+            return self._lost()
+        return super().discard(generation=generation, number=number)  # type: ignore[misc]
+
+    def _lost(self) -> Any:
+        self.lose = None
+        return Failed(StoreUnavailable("the worker died here"))
+
+
+@dataclass(slots=True)
+class _Client:
+    """Where a client stands: questions asked, answers that wait for feedback, chances let pass."""
+
+    asked: int = 0
+    passed: int = 0
+    waiting: list[tuple[str, float]] = field(default_factory=list)
+
+
+class Stage:
+    """One world."""
+
+    def __init__(
+        self,
+        *,
+        family: LoopFamily,
+        behaviours: Mapping[str, Behaviour],
+        planted: Planted = NOTHING_PLANTED,
+        decide_with: DecideWith | None = None,
+        release_with: ReleaseWith | None = None,
+    ) -> None:
+        self.family = family
+        self.now = _CREATED
+        self._behaviours = behaviours
+        self._planted = planted
+        self._decide_with = decide_with
+        self._release_with = release_with
+        kind: Any = type("NotedStore", (ModelRecord, planted.store), {})
+        self.store: Any = kind(clock=lambda: self.now)
+        self.store._begin()
+        self.workers: list[DecisionServices] = []
+        self.adopted: list[Any] = []
+        """Models that some worker answers from, or did."""
+        self._clients = {client: _Client() for client in behaviours}
+
+    # Opening.
+
+    async def open(self, document: Mapping[str, Any], workers: int) -> None:
+        """Create the recommender, and start so many workers."""
+        for _ in range(workers):
+            services = await open_simulation(
+                store=self.store, noise=SystemNoise(), clock=lambda: self.now
+            )
+            if self._planted.releaser is not None:
+                releaser = self._planted.releaser(
+                    store=self.store,
+                    noise=SystemNoise(),
+                    observer=services.releaser._observer,
+                    clock=lambda: self.now,
+                )
+                services = replace(services, releaser=releaser)
+            if self._planted.answers is not None:
+                honest = services.recommend._stored
+                services.recommend._stored = self._planted.answers(
+                    store=self.store, principals=honest._principals, sealer=honest._sealer
+                )
+            self.workers.append(services)
+        await self.change(document)
+
+    async def change(self, document: Mapping[str, Any]) -> None:
+        """Put the document, and let every worker see it."""
+        algorithm = self.family.algorithm
+        shipped = FAMILIES[algorithm]
+        FAMILIES[algorithm] = self._planted.recommender or shipped
+        try:
+            await self.workers[0].registry.put(NAME, read_document(dict(document)))
+            for services in self.workers:
+                await services.registry.settle()
+                self._wrap(await services.registry.find(NAME))
+        finally:
+            FAMILIES[algorithm] = shipped
+
+    def _wrap(self, recommender: Any) -> None:
+        """Take over where noise is used; everything else stays as it is."""
+        if hasattr(recommender, "is_wrapped"):
+            return
+        recommender.is_wrapped = True
+        self.store.model_key = recommender.key(b"model")
+        decide, without = recommender.decide, recommender.decide_without_client
+        release, adopt = recommender.release, recommender.adopt
+
+        def adopted(*, number: int, released_at: float, model: Any) -> None:
+            self.adopted.append(model)
+            adopt(number=number, released_at=released_at, model=model)
+
+        recommender.adopt = adopted
+        if self._decide_with is not None:
+            decide_with = self._decide_with
+
+            def decided(
+                model: Any, questions: Sequence[Question], own: Sequence[Any], _: NoiseSource
+            ) -> list[Decision]:
+                return decide_with(lambda noise: decide(model, questions, own, noise))
+
+            def decided_without(
+                model: Any, questions: Sequence[Question], _: NoiseSource
+            ) -> list[Decision]:
+                return decide_with(lambda noise: without(model, questions, noise))
+
+            recommender.decide, recommender.decide_without_client = decided, decided_without
+        if self._release_with is not None:
+            release_with = self._release_with
+
+            def released(model: Any, gathered: Any, _: NoiseSource) -> Any:
+                return release_with(model, lambda noise: release(model, gathered, noise))
+
+            recommender.release = released
+            recommender.release_unwatched = release
+
+    async def recommender(self, worker: int = 0) -> Any:
+        """Return a worker's recommender."""
+        return await self.workers[worker].registry.find(NAME)
+
+    # Steps.
+
+    async def ask(self, step: Asks) -> list[Recommendation | DiscreetError]:
+        """Ask as a client, as often as the step says, and remember what it makes of the answer."""
+        client, behaviour = self._clients[step.client], self._behaviours[step.client]
+        situation = behaviour.situation(client.asked)
+        client.asked += 1
+        ask = self.family.ask(NAME, step.client, situation)
+        if step.retries:
+            ask = ask._replace(event_id=f"{step.client} {client.asked}")
+        answers: list[Recommendation | DiscreetError] = []
+        for _ in range(1 + step.retries):
+            try:
+                answers.append(await self.workers[step.worker].recommend.recommend(ask))
+            except DiscreetError as error:
+                answers.append(error)
+        last = answers[-1]
+        if isinstance(last, Recommendation) and last.items:
+            reward = behaviour.reward(situation, last.items[0])
+            if reward is not None:
+                client.waiting.append((last.recommendation_id, reward))
+        return answers
+
+    async def tell(self, step: Tells) -> None:
+        """Send the client's waiting feedback, unless its patience lets this chance pass."""
+        client = self._clients[step.client]
+        if client.passed < self._behaviours[step.client].patience:
+            client.passed += 1
+            return
+        client.passed = 0
+        waiting, client.waiting = client.waiting, []
+        for recommendation_id, reward in waiting:
+            with suppress(DiscreetError):
+                await self.workers[step.worker].feedback.record(
+                    Feedback(reward=reward, recommendation_id=recommendation_id)
+                )
+
+    async def release(self, worker: int) -> bool:
+        """Let a worker release if it is due, and the others notice; tell whether it did.
+
+        A worker that dies on the way is replaced: its recommender loads what is stored.
+        """
+        try:
+            released = await self.workers[worker].releaser.release_if_due(
+                await self.recommender(worker)
+            )
+        except StoreUnavailable:
+            released = False
+        await self._notice()
+        return released
+
+    async def race(self) -> None:
+        """Let two workers release at once, whatever leases say: the second overtakes the first.
+
+        The first has drawn its noise and is about to store its model when the second does both.
+        """
+        first, second = [await self.recommender(worker) for worker in (0, 1)]
+        self.store.overtake = lambda: self.workers[1].releaser.release(second)
+        await self.workers[0].releaser.release(first)
+        await self._notice()
+
+    async def _notice(self) -> None:
+        for worker, services in enumerate(self.workers):
+            await services.releaser.load_newer([await self.recommender(worker)])
+
+    async def ledger(self, client: str = PERSON) -> Ledger:
+        """Return how a client's ledger stands."""
+        recommender = await self.recommender()
+        store: Store = self.store
+        (ledger,) = await store.ledgers([recommender.principal(client)])
+        return ledger
+
+    async def close(self) -> None:
+        """Stop."""
+        for services in self.workers:
+            await services.close()

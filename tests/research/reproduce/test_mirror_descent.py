@@ -1,0 +1,95 @@
+"""`discreet reproduce mirror-descent`, in small: every row, and the orderings of the figures."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+from discreet.families.mirror_descent.mixing import TOPOLOGIES
+
+from discreet.errors import InvalidArgument
+from discreet.research.reproduce.mirror_descent import reproduce
+from discreet.research.reproduce.mirror_descent_trials import MirrorTrial
+from discreet.research.reproduce.papers import Options, Reproduction
+from discreet.research.worlds.mirror_descent import social
+
+WORLD = partial(social, records=400, dimension=400, interests=10)
+
+
+@pytest.fixture(scope="module")
+def found() -> Reproduction:
+    """The quick settings with one seed, in this process."""
+    return reproduce(Options(quick=True, seeds=1, processes=1), lambda done, total, what: None)
+
+
+def _accuracy(found: Reproduction, **wanted: Any) -> float:
+    rows = [
+        row for row in found.results if all(row[name] == value for name, value in wanted.items())
+    ]
+    assert len(rows) == 1, wanted
+    return float(rows[0]["accuracy"])
+
+
+def _regret(found: Reproduction, **wanted: Any) -> float:
+    return next(
+        float(row["regret_mean"])
+        for row in found.results
+        if all(row[name] == value for name, value in wanted.items())
+    )
+
+
+def test_rows_have_the_promised_fields(found: Reproduction) -> None:
+    for row in found.results:
+        assert list(row) == [
+            *("reading", "epsilon", "topology", "nodes", "lambda", "sparsity"),
+            *("regret_mean", "regret_std", "accuracy"),
+        ]
+    assert {row["reading"] for row in found.results} == {"served", "published", "non-private"}
+    assert {row["topology"] for row in found.results} == set(TOPOLOGIES)
+    assert [figure.name for figure in found.figures] == [f"figure-{n}" for n in (2, 3, 4, 5)]
+    assert found.published["figure_4"]["best_sparsity_over_none"] == 0.18
+
+
+def test_figure_2_less_privacy_less_regret(found: Reproduction) -> None:
+    base = {"topology": "ring", "nodes": 8, "lambda": 2.0, "reading": "served"}
+    regrets = [_regret(found, epsilon=epsilon, **base) for epsilon in (0.1, 1.0, 10.0)]
+    exact = {"reading": "non-private", "topology": "ring", "nodes": 8, "lambda": 0.0}
+    assert regrets[0] > regrets[1] > regrets[2] > _regret(found, **exact)
+    served = _accuracy(found, epsilon=1.0, **base)
+    assert served > 0.95 * _accuracy(found, **exact)
+    assert _accuracy(found, reading="published", epsilon=1.0) < 0.55
+
+
+def test_figure_3_topologies_hardly_matter(found: Reproduction) -> None:
+    base = {"reading": "served", "epsilon": 1.0, "nodes": 8, "lambda": 2.0}
+    told = [_accuracy(found, topology=topology, **base) for topology in TOPOLOGIES]
+    assert max(told) - min(told) < 0.02
+
+
+def test_figure_4_the_right_sparsity_is_worth_a_tenth(found: Reproduction) -> None:
+    base = {"reading": "served", "epsilon": 1.0, "nodes": 8, "topology": "ring"}
+    told = {x: _accuracy(found, **{"lambda": x}, **base) for x in (0.0, 1.0, 2.0, 4.0, 6.0)}
+    assert told[2.0] > 1.1 * told[0.0]
+    assert told[2.0] > told[1.0] > told[0.0]
+    assert told[2.0] > told[4.0] > told[6.0]
+
+
+def test_figure_5_more_nodes_cost_a_little(found: Reproduction) -> None:
+    base = {"reading": "served", "epsilon": 1.0, "lambda": 2.0, "topology": "ring"}
+    told = [_accuracy(found, nodes=nodes, **base) for nodes in (4, 8, 12, 16)]
+    assert told[0] > told[1] > told[2] > told[3]
+    assert told[0] - told[1] < 0.08
+
+
+def test_a_run_depends_on_its_seed_alone() -> None:
+    def run(seed: int) -> list[float]:
+        trial = MirrorTrial("served", WORLD, 400, seed, epsilon=1.0, topology="random", nodes=4)
+        return trial.run().regret.tolist()
+
+    assert run(1) == run(1) != run(2)
+
+
+def test_too_few_records_are_refused() -> None:
+    with pytest.raises(InvalidArgument, match="rounds"):
+        MirrorTrial("served", WORLD, 400, 0, epsilon=1.0, nodes=64).run()
+    with pytest.raises(InvalidArgument, match="epsilon"):
+        MirrorTrial("served", WORLD, 400, 0).run()
