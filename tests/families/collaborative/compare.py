@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
 from discreet.families.collaborative.model import CollaborativeModel, ProfileQuestion
 from discreet.families.collaborative.similarities import ItemSimilarities, pack
 from discreet.families.collaborative.training import fit
 from discreet.research.movielens import read_ratings
-from scipy.sparse import csr_matrix
 
 FIRST = 10
 HIDDEN = 0.2

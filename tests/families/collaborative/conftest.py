@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
+
 from discreet.families.collaborative.processes import TrainingProcess
 from discreet.families.collaborative.similarities import ItemSimilarities
 from discreet.families.collaborative.training import fit
-
 from tests.families.collaborative.library import Library
 
 

@@ -1,9 +1,9 @@
 """What a collaborative recommender's document may say."""
 
 import pytest
-from discreet.families.collaborative.document import CollaborativeDocument
 from pydantic import ValidationError
 
+from discreet.families.collaborative.document import CollaborativeDocument
 from tests.families.collaborative.library import document
 
 PLAIN = {"algorithm": "collaborative", "items": ["a", "b"]}

@@ -3,7 +3,6 @@
 import json
 
 from discreet.families.collaborative.guarantee import card
-
 from tests.families.collaborative.library import Library, document
 
 

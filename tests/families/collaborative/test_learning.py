@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from discreet.errors import InvalidArgument
 from discreet.families.collaborative.learning import REWARDS, RewardLearning
 from discreet.families.contract import REWARD_STEPS

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from discreet.families.collaborative.similarities import ItemSimilarities
-
 from tests.families.collaborative.compare import ours, served, split
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from discreet.families.collaborative import processes
 from discreet.families.collaborative.processes import TrainingProcess, environment
 from discreet.families.collaborative.training import fit
-
 from tests.families.collaborative.test_training import packed, random_profiles
 
 

@@ -4,10 +4,10 @@ import asyncio
 
 import numpy as np
 import pytest
+
 from discreet.errors import InvalidArgument
 from discreet.families.collaborative.profiles import PARTS, Profiles
 from discreet.state.memory import MemoryStore
-
 from tests.families.collaborative.library import CRIME, SPACE, Library, document
 
 pytestmark = pytest.mark.anyio

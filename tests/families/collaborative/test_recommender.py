@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from discreet.errors import InvalidArgument, RewardConflict, UnknownRecommender
 from discreet.families.collaborative.guarantee import (
     REASON_EXACT,
@@ -19,7 +20,6 @@ from discreet.families.observer import AnswerOutcome, FamilyCounter, FamilyGauge
 from discreet.families.questions import Answered, Ask, Candidate, Receipt
 from discreet.research.noise import SeededNoise
 from discreet.state.stores import EXACT, NO_CHARGE
-
 from tests.families.collaborative.library import CRIME, SPACE, Library, document
 
 pytestmark = pytest.mark.anyio

@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+
 from discreet.families.collaborative.similarities import (
     SIMILARITY_FIELDS,
     Ints,

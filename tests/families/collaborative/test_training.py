@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+
 from discreet.families.collaborative.similarities import SIMILARITY_FIELDS, Ints, unpack
 from discreet.families.collaborative.training import fit, pack_profiles, trained
-
 from tests.families.collaborative.test_similarities import ints
 
 

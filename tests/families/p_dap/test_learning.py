@@ -61,5 +61,5 @@ def test_a_model_comes_back_as_it_was_written() -> None:
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"PK\x03\x04"])
 def test_what_is_no_model_is_refused(content: bytes) -> None:
-    with pytest.raises(ValueError, match="model|read|pickled|file"):
+    with pytest.raises(ValueError, match=r"model|read|pickled|file"):
         learning.decode(content, segments=2)

@@ -17,9 +17,9 @@ from discreet.research.simulate.server import (
 from discreet.research.worlds.contexts import SparseWorld, catalogues_of
 from discreet.state.memory import MemoryStore
 
-DOCUMENT = served_document(
-    ["a", "b"], dimensions=1, epsilon=1.0, feedback_epsilon=None
-).model_copy(update={"releases": ReleasesDocument(seconds=2.0, growth=0.0)})
+DOCUMENT = served_document(["a", "b"], dimensions=1, epsilon=1.0, feedback_epsilon=None).model_copy(
+    update={"releases": ReleasesDocument(seconds=2.0, growth=0.0)}
+)
 
 
 def test_time_passes_with_arrivals() -> None:

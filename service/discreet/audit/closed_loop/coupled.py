@@ -49,6 +49,7 @@ from discreet.audit.closed_loop.story import (
 )
 from discreet.audit.enclosures import float_above, log_interval
 from discreet.audit.examine_exact import both_ways, largest_ratio
+from discreet.audit.rationals import solve
 from discreet.audit.scripted_noise import ExactLaw, TapedNoise
 from discreet.errors import DiscreetError
 from discreet.families.questions import Decision, Recommendation
@@ -98,7 +99,7 @@ class Path:
             return [release + 1] * len(scales)  # next to nothing, and different every time
         if self.number % 2 and release == 0:
             # As if many people had come: models that grow with their numbers do so.
-            return [round(2 * scale) for scale in scales]
+            return [round(4 * scale) for scale in scales]
         turn = math.sqrt(2 + self.number + 7 * release)
         return [round(3 * scale * math.sin(turn * (k + 1))) for k, scale in enumerate(scales)]
 
@@ -119,8 +120,8 @@ class _Watched:
         self.moved_by: list[int] = []
         """What is added to the noise of releases, to end where the other world did."""
         self.noise_of: Callable[[int, Sequence[float]], list[int]] = lambda release, scales: []
-        self.made: list[tuple[Any, Any, list[float]]] = []
-        """The releases of a step: the model before, the model, and the scales of its noise."""
+        self.made: list[tuple[Any, list[float]]] = []
+        """The releases of a step: the model, and the scales of its noise."""
         self.releases = 0
 
     def _decide(self, decide: Callable[[NoiseSource], list[Decision]]) -> list[Decision]:
@@ -134,7 +135,7 @@ class _Watched:
         wanted = outcomes[self.choose(outcomes)]
         return decide(TapedNoise(bits=law.bits[wanted]))
 
-    def _release(self, before: Any, release: Callable[[NoiseSource], Any]) -> Any:
+    def _release(self, release: Callable[[NoiseSource], Any]) -> Any:
         probe = TapedNoise()
         release(probe)
         steps = self.noise_of(self.releases, probe.scales)
@@ -143,7 +144,7 @@ class _Watched:
             steps = [a + b for a, b in zip(steps, self.moved_by, strict=True)]
         taped = TapedNoise(steps=steps)
         model = release(taped)
-        self.made.append((before, model, taped.scales))
+        self.made.append((model, taped.scales))
         return model
 
     async def seen(self) -> list[list[float]]:
@@ -151,7 +152,7 @@ class _Watched:
         recommender = await self.stage.recommender()
         stored = set(self.stage.store.models)
         found = []
-        for _, model, scales in self.made:
+        for model, scales in self.made:
             content = recommender.encode(model)
             in_use = any(each is model for each in self.stage.adopted)
             if in_use or any(each.endswith(content) for each in stored):
@@ -272,24 +273,40 @@ class CoupledWorlds:
         world.stage.store.lose = None
         return released
 
-    async def _difference(self, before: Any, model: Any, scales: list[float]) -> list[int]:
+    async def _difference(self, model: Any, scales: list[float]) -> list[int]:
         """Return what must be added to the noise of the second world to end in the same model.
 
-        The second world's next model is made with the first one's noise, twice removed from
-        anybody's eyes: gathering is repeatable, and nothing of this is stored.
+        The second world's next model is made with the first one's noise, and with every draw of it
+        moved by one step, to see what each does. Gathering is repeatable, and nothing of this is
+        stored.
         """
         _, second = self._worlds
         recommender = await second.stage.recommender()
         gathered = await recommender.gather(recommender.current.number + 1)
         steps = self._path.steps(second.releases, scales)
-        probe = recommender.release_unwatched(
-            recommender.current.model, gathered, TapedNoise(steps=steps)
-        )
-        ours = self._family.noisy_numbers(recommender, before, model)
-        theirs = self._family.noisy_numbers(recommender, recommender.current.model, probe)
-        if len(ours) != len(theirs) or len(ours) != len(scales):
-            raise ToldApart("there are numbers without noise", answers=False)
-        return [a - b for a, b in zip(ours, theirs, strict=True)]
+
+        def numbers(steps: list[int]) -> list[int]:
+            made = recommender.release_unwatched(
+                recommender.current.model, gathered, TapedNoise(steps=steps)
+            )
+            return self._family.numbers(made)
+
+        theirs = numbers(steps)
+        ours = self._family.numbers(model)
+        if len(ours) != len(theirs):
+            raise ToldApart("a model of another size is released", answers=False)
+        apart = [Fraction(a - b) for a, b in zip(ours, theirs, strict=True)]
+        effects = []
+        for draw in range(len(scales)):
+            moved = numbers([*steps[:draw], steps[draw] + 1, *steps[draw + 1 :]])
+            effects.append([b - a for a, b in zip(theirs, moved, strict=True)])
+        rows = [[Fraction(effect[row]) for effect in effects] for row in range(len(ours))]
+        found = solve(rows, apart) if effects else None
+        if found is None or any(each.denominator != 1 for each in found):
+            if any(apart):
+                raise ToldApart("there are numbers without noise", answers=False)
+            return [0] * len(scales)
+        return [int(each) for each in found]
 
     # Ledgers.
 

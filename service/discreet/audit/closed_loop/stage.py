@@ -41,11 +41,8 @@ class LoopFamily(Protocol):
         """Return the exact law of an answer, and noise that leads to each of them."""
         ...
 
-    def noisy_numbers(self, recommender: Any, before: Any, model: Any) -> list[int]:
-        """Return a model's numbers in the order in which noise was drawn for them, in its steps.
-
-        `before` is the model that it was made from.
-        """
+    def numbers(self, model: Any) -> list[int]:
+        """Return all numbers of a model that noise was added to, in steps of the noise."""
         ...
 
 
@@ -63,8 +60,8 @@ NOTHING_PLANTED = Planted()
 
 DecideWith = Callable[[Callable[[NoiseSource], list[Decision]]], list[Decision]]
 """Given a decision as a function of noise, returns it for noise of one's own choice."""
-ReleaseWith = Callable[[Any, Callable[[NoiseSource], Any]], Any]
-"""Given the model before, and the next one as a function of noise, returns the next one."""
+ReleaseWith = Callable[[Callable[[NoiseSource], Any]], Any]
+"""The same for the next model."""
 
 
 class ModelRecord:
@@ -231,7 +228,7 @@ class Stage:
             release_with = self._release_with
 
             def released(model: Any, gathered: Any, _: NoiseSource) -> Any:
-                return release_with(model, lambda noise: release(model, gathered, noise))
+                return release_with(lambda noise: release(model, gathered, noise))
 
             recommender.release = released
             recommender.release_unwatched = release

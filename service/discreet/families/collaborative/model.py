@@ -77,15 +77,13 @@ class CollaborativeModel:
     def popularity(self) -> Floats:
         """Return how popular each slot is: the profiles that hold it, and the rewards it earned.
 
-        Rewards are weighed by how much of their spread is not noise: 1 - variance / spread, and
-        nothing if the noise explains all of it (the estimate of James and Stein). Without noise
-        the weight is 1.
+        Of noisy rewards only what stands out counts: what is left above sqrt(2 ln n) deviations of
+        the noise, which the largest of n draws seldom exceeds (soft thresholding, Donoho and
+        Johnstone 1994). So noise alone never turns what profiles say upside down.
         """
         counts = padded(self.similarities.counts.astype(np.float64), len(self.rewards))
-        if not self.variances.any():
-            return counts + self.rewards
-        noise, spread = float(self.variances.mean()), float(self.rewards.var())
-        return counts if spread <= noise else counts + (1.0 - noise / spread) * self.rewards
+        threshold = np.sqrt(2.0 * np.log(max(len(counts), 1)) * self.variances)
+        return counts + np.maximum(self.rewards - threshold, 0.0)
 
     def _places(self) -> Slots:
         # Stable: of two that are equally popular, the older one goes first.

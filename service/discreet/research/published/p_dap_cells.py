@@ -114,7 +114,9 @@ class Cell:
 
     def means(self) -> Floats:
         """Return the mean reward of every slot, 0 of one that was never tried (line 2)."""
-        return np.divide(self.sums, self.counts, out=np.zeros(len(self.sums)), where=self.counts > 0)
+        return np.divide(
+            self.sums, self.counts, out=np.zeros(len(self.sums)), where=self.counts > 0
+        )
 
     def add(self, slot: int, reward: float) -> None:
         """Count an arrival for whom `slot` was chosen. A forward's reward may be noisy."""

@@ -1,13 +1,14 @@
 """Voters' weights, as published: p-REC and p-REC_sim, line by line, for comparison.
 
 After S. Gilbert, X. Liu, H. Yu: On Differentially Private Online Collaborative Recommendation
-Systems. ICISC 2015, algorithms 1 and 2. Symbols as in `voters`.
+Systems. ICISC 2015, algorithms 1 and 2. Symbols as in `discreet.families.p_rec.model`.
 
 Guarantee card
 - Who is protected: a voter against the client of one run, for neighbours that differ by a voter.
 - Mechanism: `TruncatedExponential` on the surviving votes, in every round.
 - Cost of a run: 36 m^2 (2D+2R+1) ln(T/(R+1)) / P, for p-REC_sim 18 m^2 ln(T) / P
-  (`Voting.published_epsilon`), **if** at least P voters are the client's peers, whatever he likes.
+  (`VotingParameters.published_epsilon`), **if** at least P voters are the client's peers,
+  whatever the client likes.
 - Where that fails: nothing in the algorithm sees to it. A client who likes and dislikes at random
   has no peers; survivors then dwindle to one, whose next vote decides the answer with a chance
   near 1, where the bound says that it hardly matters. So this reading is not served.
@@ -16,17 +17,17 @@ Guarantee card
 import numpy as np
 import numpy.typing as npt
 
-from discreet.families.p_rec.credits import SILENT, Ballots
-from discreet.families.p_rec.run_parameters import Voting
 from discreet.errors import InvalidArgument
+from discreet.families.p_rec.credits import SILENT, Ballots
+from discreet.families.p_rec.run_parameters import VotingParameters
 from discreet.privacy.draw import draw_below
 from discreet.privacy.noise import NoiseSource
 
 
-class PublishedRun:
+class PublishedVotersRun:
     """One client's run of algorithm 2; with D = R = 0 it is algorithm 1, p-REC_sim."""
 
-    def __init__(self, *, voting: Voting, voters: int, noise: NoiseSource) -> None:
+    def __init__(self, *, voting: VotingParameters, voters: int, noise: NoiseSource) -> None:
         self._voting = voting
         self._noise = noise
         self._rule = voting.rule(1)  # gamma, lambda and rho
@@ -42,7 +43,7 @@ class PublishedRun:
             return draw_below(self._voting.objects, self._noise)
         return self._rule.choose(votes=votes, noise=self._noise).value
 
-    def hear(self, ballots: Ballots, *, chosen: int, liked: bool) -> None:
+    def update(self, ballots: Ballots, *, chosen: int, liked: bool) -> None:
         """Procedure UpdateCreditAndWeight."""
         voted = ballots == chosen + 1
         if liked:

@@ -1,4 +1,4 @@
-"""Regenerating the claims of p-REC: expected loss and epsilon, each beside its bound.
+"""The claims of p-REC again: expected loss and epsilon, each beside its bound.
 
 The paper has no experiments; it has two theorems with constants. So what is measured is what they
 bound: how many recommended objects the client dislikes, and how much a run tells about a voter,
@@ -20,14 +20,21 @@ from typing import Any
 
 import numpy as np
 
-from discreet.families.p_rec.run_parameters import Voting, terms_for
 from discreet.errors import InvalidArgument
-from discreet.research.worlds.electorates import PATTERNS
+from discreet.families.p_rec.run_parameters import VotingParameters, parameters_for
+from discreet.research.reproduce.p_rec_trials import (
+    Reading,
+    VotersCase,
+    VotersRunResult,
+    VotersTrial,
+    play,
+    worst_epsilon,
+)
 from discreet.research.reproduce.papers import ProgressWatcher, ReproductionOptions
 from discreet.research.reproduce.tables import Figure, Line, Panel, Reproduction, ResultTable
-from discreet.research.worlds.polis import Conversation, Participants, conversations
-from discreet.research.reproduce.p_rec_trials import Case, Played, Reading, VoterTrial, play, worst_epsilon
-from discreet.research.reproduce.trials import play_all
+from discreet.research.reproduce.trials import run_all
+from discreet.research.worlds.electorates import PATTERNS
+from discreet.research.worlds.polis import PolisConversation, PolisElectorate, conversations
 
 SEEDS, QUICK_SEEDS = 5, 2
 DELTA = 1e-9
@@ -66,13 +73,13 @@ PUBLISHED: dict[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class VotersOutcome:
     """A case and what was measured; `every_run` tells which of the two epsilons it is."""
 
-    case: Case
-    lost: float
+    case: VotersCase
+    disliked: float
     spread: float
-    told: float
+    revealed: float
     every_run: bool
     by_pattern: dict[str, float]
     curve: tuple[float, ...] = ()
@@ -88,25 +95,25 @@ class Found:
             "D": voting.diversity,
             "R": voting.radius,
             "P": self.case.peers,
-            "loss_mean": self.lost,
+            "loss_mean": self.disliked,
             "loss_bound": self.case.loss_bound,
-            "epsilon_exact": self.told,
+            "epsilon_exact": self.revealed,
             "epsilon_bound": self.case.epsilon_bound,
         }
 
 
-def case_of(reading: Reading, numbers: Numbers) -> Case:
+def case_of(reading: Reading, numbers: Numbers) -> VotersCase:
     """Return one choice of parameters in one reading."""
     voters, objects, rounds, diversity, radius, peers = numbers
-    voting = Voting(objects=objects, rounds=rounds, radius=radius, diversity=diversity)
-    terms = None
+    voting = VotingParameters(objects=objects, rounds=rounds, radius=radius, diversity=diversity)
+    run = None
     if reading == "served":
-        terms = terms_for(voting=voting, peers=peers, voters=voters, delta=DELTA)
-    return Case(reading, voting, peers, voters, terms)
+        run = parameters_for(voting=voting, peers=peers, voters=voters, delta=DELTA)
+    return VotersCase(reading, voting, peers, voters, run)
 
 
 def reproduce(options: ReproductionOptions, watch: ProgressWatcher) -> Reproduction:
-    """Play everything and put the bounds beside it."""
+    """Run everything and put the bounds beside it."""
     seeds = options.seeds or (QUICK_SEEDS if options.quick else SEEDS)
     if seeds < 1:
         raise InvalidArgument("seeds", "must be at least 1")
@@ -116,63 +123,58 @@ def reproduce(options: ReproductionOptions, watch: ProgressWatcher) -> Reproduct
     real = [] if options.data is None else _real(options.data, quick=options.quick)
     cases = [case_of(reading, numbers) for numbers in wanted for reading in READINGS]
     trials = [
-        VoterTrial(case, pattern, seed)
+        VotersTrial(case, pattern, seed)
         for case in cases
         for pattern in PATTERNS
         for seed in range(seeds)
     ]
-    total = sum(trial.rounds for trial in trials)
-    played = 0
-
-    def progress(at: int) -> None:
-        nonlocal played
-        played += trials[at].rounds
-        watch(played, total, f"{trials[at].case.reading}, {trials[at].pattern}")
-
-    watch(0, total, "starting")
-    outcomes = iter(play_all(trials, progress=progress, processes=options.processes))
+    outcomes = iter(run_all(trials, watch=watch, processes=options.processes))
     found = [
-        _gathered(case, {pattern: [next(outcomes) for _ in range(seeds)] for pattern in PATTERNS})
+        _worst_of(case, {pattern: [next(outcomes) for _ in range(seeds)] for pattern in PATTERNS})
         for case in cases
     ]
     talks = [one for conversation in real for one in _polis(conversation)]
-    return _told(found, talks, seeds=seeds)
+    return report(found, talks, seeds=seeds)
 
 
-def _gathered(case: Case, played: dict[str, list[Played]]) -> Found:
-    means = {name: float(np.mean([one.lost for one in many])) for name, many in played.items()}
+def _worst_of(case: VotersCase, played: dict[str, list[VotersRunResult]]) -> VotersOutcome:
+    means = {name: float(np.mean([one.disliked for one in many])) for name, many in played.items()}
     worst = max(means, key=means.__getitem__)
-    losses = [one.lost for one in played[worst]]
-    told = max(one.told for many in played.values() for one in many)
+    losses = [one.disliked for one in played[worst]]
+    revealed = max(one.revealed for many in played.values() for one in many)
     voting = case.voting
     every_run = voting.credit == 1 and case.voters <= COMPUTABLE.get(voting.objects, 0)
     if every_run:
-        least = case.peers + 1 if case.terms is None else case.terms.survivors + 1
+        least = case.peers + 1 if case.run is None else case.run.survivors + 1
         most = worst_epsilon(voting, least=least, voters=case.voters)
-        told = max(told, most + (0.0 if case.terms is None else case.terms.test_epsilon))
+        revealed = max(revealed, most + (0.0 if case.run is None else case.run.test_epsilon))
     curve = np.mean([one.curve for one in played[worst]], axis=0)
     spread = float(np.std(losses, ddof=1)) if len(losses) > 1 else 0.0
-    return Found(case, means[worst], spread, told, every_run, means, tuple(map(float, curve)))
+    return VotersOutcome(
+        case, means[worst], spread, revealed, every_run, means, tuple(map(float, curve))
+    )
 
 
-def _real(folder: Path, *, quick: bool) -> list[Conversation]:
-    """Return the dense part of every conversation that has enough keen voters."""
+def _real(folder: Path, *, quick: bool) -> list[PolisConversation]:
+    """Return the dense part of every conversation with enough voters who voted on most of it."""
     dense = [conversation.core(STATEMENTS) for conversation in conversations(folder)]
     large = [conversation for conversation in dense if len(conversation.votes) >= KEEN]
     return large[:2] if quick else large
 
 
-def _polis(conversation: Conversation) -> list[tuple[str, Found]]:
+def _polis(conversation: PolisConversation) -> list[tuple[str, VotersOutcome]]:
     """Let the keenest participants be clients, with a third of the voters as their peers.
 
-    As published everybody votes, so silence is replaced by chance. The radius is what makes that
-    third peers.
+    As published everybody votes, so silence is replaced by random votes. The radius is what makes
+    that third peers.
     """
-    found: list[tuple[str, Found]] = []
-    by_reading: dict[Reading, list[tuple[Case, Played]]] = {reading: [] for reading in READINGS}
+    found: list[tuple[str, VotersOutcome]] = []
+    by_reading: dict[Reading, list[tuple[VotersCase, VotersRunResult]]] = {
+        reading: [] for reading in READINGS
+    }
     for client in conversation.clients(CLIENTS):
-        silent = Participants(conversation, client)
-        spoken = silent.spoken(client)
+        silent = PolisElectorate(conversation, client)
+        spoken = silent.with_random_votes(client)
         peers = silent.voters // 3
         radius = int(np.sort(spoken.distances())[peers - 1])
         if silent.rounds < 2 * (radius + 1):
@@ -183,22 +185,23 @@ def _polis(conversation: Conversation) -> list[tuple[str, Found]]:
             by_reading[case.reading].append((case, play(case, electorate, seed=client)))
     for many in by_reading.values():
         for case, played in many:
-            one = Found(case, float(played.lost), 0.0, played.told, False, {})
+            one = VotersOutcome(case, float(played.disliked), 0.0, played.revealed, False, {})
             found.append((conversation.name, one))
     return found
 
 
-def _told(
-    found: Sequence[Found], talks: Sequence[tuple[str, Found]], *, seeds: int
+def report(
+    found: Sequence[VotersOutcome], talks: Sequence[tuple[str, VotersOutcome]], *, seeds: int
 ) -> Reproduction:
+    """Return the outcomes as rows, tables and figures."""
     every = [*found, *(one for _, one in talks)]
-    below = sum(one.lost <= one.case.loss_bound for one in every)
-    held = sum(one.told <= one.case.epsilon_bound for one in every)
+    below = sum(one.disliked <= one.case.loss_bound for one in every)
+    held = sum(one.revealed <= one.case.epsilon_bound for one in every)
     cheaper = [
         published.case.epsilon_bound / served.case.epsilon_bound
         for published, served in zip(found[::2], found[1::2], strict=True)
     ]
-    tables = [_table("made-up voters", [("", one) for one in found])]
+    tables = [_table("synthetic voters", [("", one) for one in found])]
     if talks:
         tables.append(_table("Polis conversations", talks))
     return Reproduction(
@@ -225,7 +228,7 @@ def _told(
     )
 
 
-def _table(title: str, found: Sequence[tuple[str, Found]]) -> ResultTable:
+def _table(title: str, found: Sequence[tuple[str, VotersOutcome]]) -> ResultTable:
     rows = []
     for name, one in found:
         row = one.row()
@@ -234,9 +237,9 @@ def _table(title: str, found: Sequence[tuple[str, Found]]) -> ResultTable:
                 name or one.case.reading,
                 *([one.case.reading] if name else []),
                 *(f"{row[letter]:,}" for letter in "nmTDRP"),
-                f"{one.lost:.1f} ± {one.spread:.1f}" if not name else f"{one.lost:.0f}",
+                f"{one.disliked:.1f} ± {one.spread:.1f}" if not name else f"{one.disliked:.0f}",
                 f"{one.case.loss_bound:.1f}",
-                f"{one.told:.3g}" + ("" if one.every_run else " *"),
+                f"{one.revealed:.3g}" + ("" if one.every_run else " *"),
                 f"{one.case.epsilon_bound:.3g}",
             )
         )
@@ -248,7 +251,7 @@ def _table(title: str, found: Sequence[tuple[str, Found]]) -> ResultTable:
 _LETTERS = {"n": "voters", "P": "peers", "R": "radius", "D": "diversity"}
 
 
-def _figures(found: Sequence[Found]) -> list[Figure]:
+def _figures(found: Sequence[VotersOutcome]) -> list[Figure]:
     """Draw loss and epsilon over whichever numbers were varied, each with its bound."""
     panels = [
         panel
@@ -271,9 +274,9 @@ def _figures(found: Sequence[Found]) -> list[Figure]:
     ]
 
 
-def _over(found: Sequence[Found], letter: str, what: str) -> Panel | None:
+def _over(found: Sequence[VotersOutcome], letter: str, what: str) -> Panel | None:
     """Draw the most cases that differ in this number alone."""
-    groups: dict[tuple[Any, ...], list[Found]] = {}
+    groups: dict[tuple[Any, ...], list[VotersOutcome]] = {}
     for one in found:
         row = one.row()
         groups.setdefault(tuple(row[other] for other in "nmTDRP" if other != letter), []).append(

@@ -1,12 +1,13 @@
-"""One client's run of p-REC, and exactly what its answers tell about every voter.
+"""One client's run of p-REC, and exactly what its answers reveal about every voter.
 
-Two worlds that differ by one voter differ in his own vote alone, for as long as he counts; all
-others' credits follow from the answers. So the loss of a run, ln P(answers) - ln P'(answers), is a
-sum over its rounds that needs no second run, and there are only as many different terms in a round
-as it has objects. `worst_epsilon` is the largest loss of *any* run, whatever is voted, drawn, liked
-and disliked; it can be found where a voter has one credit.
+Two worlds that differ by one voter differ in that voter's own votes alone, for as long as the voter
+counts; all others' credits follow from the answers. So the loss of a run, ln P(answers) - ln
+P'(answers), is a sum over its rounds that needs no second run, and there are only as many different
+terms in a round as it has objects. `worst_epsilon` is the largest loss of *any* run, whatever is
+voted, drawn, liked and disliked; it can be found where a voter has one credit.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -14,58 +15,89 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.families.p_rec import spreads
-from discreet.families.p_rec.voting import Run
-from discreet.families.p_rec.credits import Ballots
-from discreet.research.published.p_rec import PublishedRun
-from discreet.families.p_rec.run_parameters import Terms, Voting
-from discreet.research.worlds.electorates import Electorate, MadeUp, Mask, Pattern
+from discreet.families.p_rec.credits import Ballots, Credits
+from discreet.families.p_rec.model import RunView, begin_run, draw
+from discreet.families.p_rec.run_parameters import RunParameters, VotingParameters
+from discreet.privacy.noise import NoiseSource
 from discreet.research.noise import SeededNoise
+from discreet.research.published.p_rec import PublishedVotersRun
+from discreet.research.worlds.electorates import Electorate, Mask, Pattern, SyntheticElectorate
 
 Reading = Literal["published", "served"]
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Played:
-    """How often the client disliked what he got, and the most that his answers tell of anybody."""
+class ServedVotersRun:
+    """One client's run as served, in memory."""
 
-    lost: int
-    told: float
+    def __init__(self, *, parameters: RunParameters, noise: NoiseSource) -> None:
+        voting = parameters.voting
+        self._parameters = parameters
+        self._noise = noise
+        self._offset = begin_run(parameters, noise)
+        self._credits = Credits(diversity=voting.diversity, radius=voting.radius)
+        self.ended = False
+
+    def recommend(self, ballots: Ballots) -> int:
+        """Return the place of one object."""
+        view = None
+        if not self.ended:
+            tally = self._credits.tally(ballots=ballots, objects=self._parameters.voting.objects)
+            view = RunView(tally, self._offset)
+        (drawn,) = draw(self._parameters, [view], self._noise)
+        self.ended = not drawn.used_votes
+        return drawn.chosen
+
+    def update(self, ballots: Ballots, *, chosen: int, liked: bool) -> None:
+        """Take the client's opinion on what was shown."""
+        self._credits.update(ballots=ballots, chosen=chosen, liked=liked)
+
+    @property
+    def counting(self) -> npt.NDArray[np.bool_]:
+        """Which voters count."""
+        return self._credits.counting
+
+
+@dataclass(frozen=True, slots=True)
+class VotersRunResult:
+    """How often the client disliked the answer, and the most that was revealed of any voter."""
+
+    disliked: int
+    revealed: float
     ended: bool
     curve: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """One choice of parameters; `terms` are those of the served reading."""
+class VotersCase:
+    """One choice of parameters; `run` are those of the served reading."""
 
     reading: Reading
-    voting: Voting
+    voting: VotingParameters
     peers: int
     voters: int
-    terms: Terms | None = None
+    run: RunParameters | None = None
 
     @property
     def epsilon_bound(self) -> float:
-        """What a run is said to cost at most."""
-        if self.terms is None:
+        """The bound on what a run costs."""
+        if self.run is None:
             return self.voting.published_epsilon(self.peers)
-        return self.terms.event.epsilon
+        return self.run.event.epsilon
 
     @property
     def loss_bound(self) -> float:
         """How many disliked objects are expected at most."""
-        if self.terms is None:
+        if self.run is None:
             return self.voting.loss_bound(peers=self.peers, voters=self.voters)
-        return self.terms.loss_bound
+        return self.run.loss_bound
 
 
 @dataclass(frozen=True, slots=True)
-class VoterTrial:
+class VotersTrial:
     """A case, with a pattern of voting and a seed."""
 
-    case: Case
+    case: VotersCase
     pattern: Pattern
     seed: int
 
@@ -74,10 +106,15 @@ class VoterTrial:
         """How long it is."""
         return self.case.voting.rounds
 
-    def run(self) -> Played:
+    @property
+    def label(self) -> str:
+        """Return what to show while it runs."""
+        return f"{self.case.reading}, {self.pattern}, seed {self.seed}"
+
+    def run(self) -> VotersRunResult:
         """Play it."""
         case = self.case
-        electorate = MadeUp(
+        electorate = SyntheticElectorate(
             voting=case.voting,
             peers=case.peers,
             voters=case.voters,
@@ -87,41 +124,41 @@ class VoterTrial:
         return play(case, electorate, seed=self.seed)
 
 
-def play(case: Case, electorate: Electorate, *, seed: int) -> Played:
+def play(case: VotersCase, electorate: Electorate, *, seed: int) -> VotersRunResult:
     """Play one run to its end."""
     noise = SeededNoise(seed)
-    run: Run | PublishedRun
-    if case.terms is None:
-        run = PublishedRun(voting=case.voting, voters=case.voters, noise=noise)
+    run: ServedVotersRun | PublishedVotersRun
+    if case.run is None:
+        run = PublishedVotersRun(voting=case.voting, voters=case.voters, noise=noise)
     else:
-        run = Run(terms=case.terms, noise=noise)
-    told = np.zeros(case.voters)
-    lost, curve = 0, []
+        run = ServedVotersRun(parameters=case.run, noise=noise)
+    revealed = np.zeros(case.voters)
+    disliked, curve = 0, []
     ended = False
     for _ in range(case.voting.rounds):
         counting = padded(run.counting, case.voters)
         asked = electorate.next_round(counting)
         chosen = run.recommend(asked.ballots)
-        ended = isinstance(run, Run) and run.ended
+        ended = isinstance(run, ServedVotersRun) and run.ended
         if not ended:
-            told += losses(case.voting, asked.ballots, counting, chosen)
+            revealed += losses(case.voting, asked.ballots, counting, chosen)
         liked = chosen in asked.liked
-        run.hear(asked.ballots, chosen=chosen, liked=liked)
-        lost += not liked
-        curve.append(lost)
-    test = 0.0 if case.terms is None else case.terms.test_epsilon
-    return Played(lost, float(np.abs(told).max()) + test, ended, tuple(curve))
+        run.update(asked.ballots, chosen=chosen, liked=liked)
+        disliked += not liked
+        curve.append(disliked)
+    test = 0.0 if case.run is None else case.run.test_epsilon
+    return VotersRunResult(disliked, float(np.abs(revealed).max()) + test, ended, tuple(curve))
 
 
 def padded(counting: Mask, voters: int) -> Mask:
-    """Return who counts, those not heard of yet included."""
+    """Return who counts, including voters not met yet."""
     whole = np.ones(voters, dtype=np.bool_)
     whole[: len(counting)] = counting
     return whole
 
 
-def losses(voting: Voting, ballots: Ballots, counting: Mask, chosen: int) -> Floats:
-    """Return for every voter how much likelier he makes what was drawn, as a logarithm."""
+def losses(voting: VotingParameters, ballots: Ballots, counting: Mask, chosen: int) -> Floats:
+    """Return for every voter how much likelier that voter makes what was drawn, in logarithms."""
     votes = np.bincount(ballots * counting, minlength=voting.objects + 1)[1:]
     by_vote = np.zeros(voting.objects + 1)
     voted = np.flatnonzero(votes)
@@ -134,7 +171,7 @@ def losses(voting: Voting, ballots: Ballots, counting: Mask, chosen: int) -> Flo
     return taken
 
 
-def log_chances(voting: Voting, votes: npt.NDArray[np.int64]) -> Floats:
+def log_chances(voting: VotingParameters, votes: npt.NDArray[np.int64]) -> Floats:
     """Return the logarithm of every object's chance, for many rounds at once, one a row.
 
     The formula of `discreet.privacy.truncated`, in double precision.
@@ -151,10 +188,10 @@ def log_chances(voting: Voting, votes: npt.NDArray[np.int64]) -> Floats:
 
 
 @lru_cache(maxsize=256)
-def worst_epsilon(voting: Voting, *, least: int, voters: int) -> float:
+def worst_epsilon(voting: VotingParameters, *, least: int, voters: int) -> float:
     """Return the largest loss of any run with at least `least` votes that count in every round.
 
-    As `claims_voters.worst_run`, with logarithms in double precision.
+    It is found from few voters to many: what a round leaks, and the worst that can follow it.
     """
     best = np.zeros((voters + 1, 2))
     for left in range(least, voters + 1):
@@ -169,9 +206,9 @@ def worst_epsilon(voting: Voting, *, least: int, voters: int) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _steps(voting: Voting, votes: int) -> tuple[npt.NDArray[np.int64], Floats]:
+def _steps(voting: VotingParameters, votes: int) -> tuple[npt.NDArray[np.int64], Floats]:
     """Return all rounds of so many votes, ours among them: who stays if ours does, and the loss."""
-    counts = np.array(list(spreads(votes, voting.objects)), dtype=np.int64)
+    counts = np.array(list(vote_counts(votes, voting.objects)), dtype=np.int64)
     there = log_chances(voting, counts)
     stays, rises = [], []
     for mine in range(voting.objects):
@@ -187,3 +224,14 @@ def _steps(voting: Voting, votes: int) -> tuple[npt.NDArray[np.int64], Floats]:
     # Rounding makes a little something of losses that are exactly nothing.
     leaks = np.abs(losses_) > 1e-12
     return every[leaks], losses_[leaks]
+
+
+def vote_counts(votes: int, objects: int) -> Iterator[tuple[int, ...]]:
+    """Yield every way to divide votes among objects, up to the objects' order."""
+    if objects == 1:
+        yield (votes,)
+        return
+    for first in range(votes, -1, -1):
+        for rest in vote_counts(votes - first, objects - 1):
+            if rest[0] <= first:
+                yield (first, *rest)

@@ -4,8 +4,8 @@ The first `peers` voters agree with the client except for what the radius and th
 The others follow a pattern:
 
 - scattered: each votes for any object, by chance;
-- halving: each votes by the digits of his number, so that every liked or disliked object takes the
-  same part of them (the pattern of the paper's lower bound);
+- halving: each votes by the digits of the voter's number, so that every liked or disliked object
+  takes the same part of them (the pattern of the paper's lower bound);
 - united: all vote for one object that the client dislikes;
 - adaptive: those who still count divide evenly among the objects that the client dislikes, so that
   each dislike takes as few of them as can be. It looks at the run so far.
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.families.p_rec.credits import Ballots
-from discreet.families.p_rec.run_parameters import Voting
+from discreet.families.p_rec.run_parameters import VotingParameters
 from discreet.research.worlds.environments import seeded
 
 Pattern = Literal["scattered", "halving", "united", "adaptive"]
@@ -47,7 +47,7 @@ class Electorate(Protocol):
 class SyntheticElectorate:
     """An electorate of a pattern, with exactly so many peers."""
 
-    voting: Voting
+    voting: VotingParameters
     peers: int
     voters: int
     pattern: Pattern

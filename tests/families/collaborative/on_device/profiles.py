@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+
 from discreet.families.collaborative.on_device.catalogue import Catalogue
 from discreet.privacy.noise import Integers
 

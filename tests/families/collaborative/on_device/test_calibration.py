@@ -4,6 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.optimize import LinearConstraint, minimize
+
 from discreet.errors import InvalidArgument
 from discreet.families.collaborative.on_device.calibration import (
     affordable,
@@ -13,8 +15,6 @@ from discreet.families.collaborative.on_device.calibration import (
 )
 from discreet.families.collaborative.on_device.catalogue import NOTHING, Concerns, Level, scope_of
 from discreet.privacy.charges import decimal
-from scipy.optimize import LinearConstraint, minimize
-
 from tests.families.collaborative.on_device.profiles import FIVE, five, made
 
 

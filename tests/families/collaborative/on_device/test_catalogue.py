@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 from discreet.errors import InvalidArgument
 from discreet.families.collaborative.on_device.catalogue import (
     EVERYTHING,
@@ -16,7 +17,6 @@ from discreet.families.collaborative.on_device.catalogue import (
     maximal_rows,
     scope_of,
 )
-
 from tests.families.collaborative.on_device.profiles import FIVE, five, made
 
 

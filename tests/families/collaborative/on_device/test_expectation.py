@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from discreet.errors import InvalidArgument
 from discreet.families.collaborative.on_device.calibration import calibrate
 from discreet.families.collaborative.on_device.catalogue import (
@@ -16,7 +17,6 @@ from discreet.families.collaborative.on_device.expectation import Expectation
 from discreet.families.collaborative.on_device.perturbation import Release, perturb
 from discreet.families.collaborative.on_device.sanitisation import sanitise
 from discreet.research.noise import SeededNoise
-
 from tests.families.collaborative.on_device.profiles import WrittenNoise, five, made
 
 

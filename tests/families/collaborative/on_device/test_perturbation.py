@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
 from discreet.errors import InvalidArgument, Underpaid
 from discreet.families.collaborative.on_device.calibration import calibrate
 from discreet.families.collaborative.on_device.catalogue import (
@@ -26,7 +27,6 @@ from discreet.privacy.accountants import BasicAccountant
 from discreet.privacy.events import ExactRelease, PureRelease
 from discreet.privacy.noise import SystemNoise
 from discreet.research.noise import SeededNoise
-
 from tests.families.collaborative.on_device.profiles import FIVE, WrittenNoise, five, made
 
 CATALOGUE = five()

@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+
 from discreet.errors import InvalidArgument
 from discreet.families.collaborative.on_device import quantification as profile_quantification
 from discreet.families.collaborative.on_device.catalogue import (
@@ -14,7 +15,6 @@ from discreet.families.collaborative.on_device.catalogue import (
     Level,
 )
 from discreet.families.collaborative.on_device.quantification import STEP, quantify, search
-
 from tests.families.collaborative.on_device.profiles import five, made
 
 

@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+
 from discreet.errors import InvalidArgument
 from discreet.families.collaborative.on_device.catalogue import (
     NOTHING,
@@ -16,7 +17,6 @@ from discreet.families.collaborative.on_device.catalogue import (
     scope_of,
 )
 from discreet.families.collaborative.on_device.sanitisation import Sanitiser, sanitise, sanitiser_of
-
 from tests.families.collaborative.on_device.profiles import five, made
 
 

@@ -49,17 +49,14 @@ class PartitionLoop:
             uniform_bits=RESPONSE_BITS,
         )
 
-    def noisy_numbers(
-        self, recommender: Any, before: PartitionModel, model: PartitionModel
-    ) -> list[int]:
-        """Return both populations' sums of the cells that the noise was drawn for."""
-        live = np.array(sorted(recommender.stored.slots.values()), dtype=np.intp)
-        numbers: list[int] = []
-        for old, new in ((before.own, model.own), (before.guests, model.guests)):
-            sums = np.stack([new.statistics.liked, new.statistics.disliked], axis=-1)
-            rows = sums[: len(old.statistics.tree), live].reshape(-1)
-            numbers += [int(each) for each in np.rint(rows * REWARD_STEPS)]
-        return numbers
+    def numbers(self, model: PartitionModel) -> list[int]:
+        """Return both populations' sums."""
+        sums = [
+            each.reshape(-1)
+            for people in (model.own, model.guests)
+            for each in (people.statistics.liked, people.statistics.disliked)
+        ]
+        return [int(each) for each in np.rint(np.concatenate(sums) * REWARD_STEPS)]
 
 
 def document(

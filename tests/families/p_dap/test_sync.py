@@ -1,0 +1,213 @@
+"""Vendors: asking for items, answering other vendors' users, and passing feedback on."""
+
+import json
+from typing import Any
+
+import pytest
+
+from discreet.decisions.services import DecisionServices, open_simulation
+from discreet.errors import InvalidArgument, PeerUnavailable, TokenForged, UnknownRecommender
+from discreet.families.p_dap.recommender import PartitionRecommender
+from discreet.families.p_dap.sync import Guests
+from discreet.families.questions import Ask, Feedback, Recommendation
+from discreet.research.noise import SeededNoise
+from discreet.state.memory import MemoryStore
+from tests.families.p_dap.places import document
+
+pytestmark = pytest.mark.anyio
+
+
+class InProcess:
+    """Other vendors within the process, asked as over HTTP. `down` does not answer."""
+
+    def __init__(self) -> None:
+        self.vendors: dict[str, DecisionServices] = {}
+        self.down: set[str] = set()
+        self.garbage: set[str] = set()
+        self.asked: list[dict[str, Any]] = []
+        self.distrusted: list[str] = []
+
+    def reachable(self, peer: str) -> bool:
+        return peer in self.vendors
+
+    async def post(
+        self, *, peer: str, url: str, content: bytes, urgent: bool = False
+    ) -> tuple[int, bytes]:
+        if peer in self.down:
+            raise PeerUnavailable("gone", reason="dead")
+        if peer in self.garbage:
+            return 200, b'{"handle": 1}'
+        body, forwards = json.loads(content), self.vendors[peer].forwards
+        name = url.split("/")[-2]
+        if url.endswith("/forwards"):
+            self.asked.append(body)
+            item = await forwards.answer(
+                requester="us",
+                recommender=name,
+                centre=tuple(body["centre"]),
+                epsilon=body["epsilon"],
+            )
+            return 200, json.dumps({"handle": item.handle, "expires_at": item.expires_at}).encode()
+        receipt = await forwards.record(requester="us", recommender=name, **body)
+        return 200, json.dumps({"duplicate": receipt.duplicate}).encode()
+
+    def distrust(self, *, peer: str) -> None:
+        self.distrusted.append(peer)
+
+
+class Pair:
+    """We, with one item; and a vendor, with two."""
+
+    def __init__(self, peers: InProcess, ours: DecisionServices, theirs: DecisionServices) -> None:
+        self.peers = peers
+        self.ours = ours
+        self.theirs = theirs
+
+    async def ask(self, client: str = "someone", **given: Any) -> Recommendation:
+        ask = Ask("films", client, (0.2, 0.8), **given)
+        return await self.ours.recommend.recommend(ask)
+
+    async def vendors_item(self) -> Recommendation:
+        for place in range(200):
+            answer = await self.ask(f"client {place}")
+            if answer.vendor is not None:
+                return answer
+        raise AssertionError("the vendor was never drawn")
+
+    async def films(self) -> PartitionRecommender:
+        found = await self.ours.registry.find("films")
+        assert isinstance(found, PartitionRecommender)
+        return found
+
+
+def clock() -> float:
+    return 1_000.0
+
+
+@pytest.fixture
+async def pair(anyio_backend: str) -> Pair:
+    peers = InProcess()
+    theirs = await open_simulation(
+        store=MemoryStore(clock=clock), noise=SeededNoise(1), clock=clock
+    )
+    await theirs.registry.put("films", document(items=["x", "y"]))
+    peers.vendors["them"] = theirs
+    ours = await open_simulation(
+        store=MemoryStore(clock=clock), noise=SeededNoise(2), clock=clock, peers=peers
+    )
+    vendors = [{"name": "them", "url": "http://them"}]
+    await ours.registry.put("films", document(items=["a"], vendors=vendors))
+    return Pair(peers, ours, theirs)
+
+
+async def test_a_vendors_item_is_behind_a_handle_that_only_the_vendor_opens(pair: Pair) -> None:
+    answer = await pair.vendors_item()
+    assert answer.vendor == "them"
+    opened = await pair.theirs.forwards.open(answer.items[0])
+    assert opened.item in {"x", "y"}
+    with pytest.raises(TokenForged):
+        await pair.ours.forwards.open(answer.items[0])
+
+
+async def test_a_vendor_is_told_a_cell_and_never_the_context(pair: Pair) -> None:
+    await pair.vendors_item()
+    assert pair.peers.asked
+    for told in pair.peers.asked:
+        assert set(told) == {"centre", "epsilon"}
+        assert told["centre"] == [0.5, 0.5], "the middle of the whole cube, before anything split"
+        assert told["epsilon"] == 0.5
+
+
+async def test_both_draws_are_charged_whichever_is_shown(pair: Pair) -> None:
+    answers = [await pair.ask(f"client {place}") for place in range(40)]
+    assert {answer.vendor for answer in answers} == {None, "them"}
+    assert {answer.privacy.epsilon for answer in answers} == {1.0}
+
+
+async def test_asking_changes_nothing_that_the_vendor_stores(pair: Pair) -> None:
+    store = pair.theirs.store
+    assert isinstance(store, MemoryStore)
+    before = {name: repr(value) for name, value in vars(store).items()}
+    await pair.vendors_item()
+    assert {name: repr(value) for name, value in vars(store).items()} == before
+
+
+async def test_feedback_is_learned_by_both_and_reaches_the_vendor(pair: Pair) -> None:
+    answer = await pair.vendors_item()
+    given = Feedback(1.0, recommendation_id=answer.recommendation_id)
+    assert (await pair.ours.feedback.record(given)).learned
+    ours = await pair.films()
+    await ours.vendors.settle()
+    assert await ours.store.count_messages(queue=ours.key(b"to vendors")) == 0
+    theirs = await pair.theirs.registry.find("films")
+    gathered = await theirs.gather(1)
+    assert [name[:1] for name in gathered] == [b"g"]
+    (vector,) = gathered.values()
+    assert int(vector.sum()) == 2**20
+    slot = (await ours.gather(1)).popitem()[1].nonzero()[0][0] // 2
+    assert slot == ours.stored.slots["\0vendor/them"]
+
+
+async def test_feedback_waits_for_a_vendor_that_is_down_and_counts_once(pair: Pair) -> None:
+    answer = await pair.vendors_item()
+    pair.peers.down.add("them")
+    given = Feedback(1.0, recommendation_id=answer.recommendation_id)
+    await pair.ours.feedback.record(given)
+    ours = await pair.films()
+    await ours.vendors.settle()
+    assert await ours.store.count_messages(queue=ours.key(b"to vendors")) == 1
+    pair.peers.down.clear()
+    assert (await pair.ours.feedback.record(given)).duplicate
+    await ours.tend()
+    await ours.vendors.settle()
+    assert await ours.store.count_messages(queue=ours.key(b"to vendors")) == 0
+    theirs = await pair.theirs.registry.find("films")
+    (vector,) = (await theirs.gather(1)).values()
+    assert int(vector.sum()) == 2**20
+
+
+@pytest.mark.parametrize("fault", ["down", "garbage"])
+async def test_a_vendor_that_gives_nothing_usable_is_replaced_by_an_item_of_ours(
+    pair: Pair, fault: str
+) -> None:
+    getattr(pair.peers, fault).add("them")
+    answers = [await pair.ask(f"client {place}") for place in range(30)]
+    assert {answer.items for answer in answers} == {("a",)}
+    assert {answer.privacy.epsilon for answer in answers} == {1.0}
+    assert all(answer.personalised for answer in answers)
+    assert bool(pair.peers.distrusted) == (fault == "garbage")
+
+
+async def test_lists_and_candidates_ask_nobody(pair: Pair) -> None:
+    assert (await pair.ask(limit=2)).items == ("a",)
+    assert (await pair.ask("b", candidates=["a"])).items == ("a",)
+    assert pair.peers.asked == []
+
+
+async def test_only_the_vendor_that_asked_may_give_feedback(pair: Pair) -> None:
+    answer = await pair.vendors_item()
+    with pytest.raises(TokenForged):
+        await pair.theirs.forwards.record(
+            requester="somebody else", recommender="films", handle=answer.items[0], reward=1.0
+        )
+
+
+@pytest.mark.parametrize(
+    ("centre", "epsilon", "field"),
+    [((0.5,), 1.0, "centre"), ((0.5, 0.5), 0.0, "epsilon"), ((0.5, 0.5), 51.0, "epsilon")],
+)
+async def test_a_forward_that_cannot_be_answered_names_the_field(
+    pair: Pair, centre: tuple[float, ...], epsilon: float, field: str
+) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        await pair.theirs.forwards.answer(
+            requester="us", recommender="films", centre=centre, epsilon=epsilon
+        )
+    assert caught.value.argument == field
+
+
+async def test_a_family_without_guests_says_so(pair: Pair) -> None:
+    theirs = await pair.theirs.registry.find("films")
+    theirs._parts.clear()
+    with pytest.raises(UnknownRecommender, match="items for other vendors' users"):
+        theirs.part(Guests)
