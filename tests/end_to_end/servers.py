@@ -28,9 +28,17 @@ def document(**changes: Any) -> dict[str, Any]:
         "algorithm": "p-dap",
         "items": ["a", "b", "c", "d"],
         "context": {"dimensions": 2},
-        "privacy": {"epsilon": 1.0, "budget": {"epsilon": 1_000.0}},
+        "privacy": private(),
         **changes,
     }
+
+
+def private(
+    epsilon: float = 1.0, budget: float = 1_000.0, delta: float = 1e-6, **changes: Any
+) -> dict[str, Any]:
+    """Return a privacy document with so much for answers."""
+    answers = {"epsilon": epsilon, "budget": {"epsilon": budget, "delta": delta}}
+    return {"answers": answers, **changes}
 
 
 @dataclass
@@ -85,10 +93,10 @@ class Server:
         assert answer.is_success, answer.text
 
     def budget(self, recommender: str, client: str) -> float:
-        """Return the epsilon that a client has spent."""
+        """Return the epsilon that a client has spent on answers."""
         answer = self.client.get(f"/clients/{client}/budget", params={"recommender": recommender})
         assert answer.status_code == 200, answer.text
-        return float(answer.json()["spent"]["epsilon"])
+        return float(answer.json()["answers"]["spent"]["epsilon"])
 
     def wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_SECONDS

@@ -14,6 +14,9 @@ from typing import Any
 import httpx
 import pytest
 
+from discreet.families.contract import REWARD_STEPS
+from discreet.families.registration import read_stored
+from discreet.state.redis_store import open_store
 from tests.end_to_end.servers import (
     DISCREET,
     KEY,
@@ -22,6 +25,7 @@ from tests.end_to_end.servers import (
     document,
     environment,
     free_port,
+    private,
     serving,
 )
 from tests.state.servers import Server as StoreServer
@@ -59,14 +63,14 @@ def test_a_restart_keeps_ledgers_answers_and_what_was_learned(tmp_path: Path) ->
         server.put("films")
         asked = {**QUESTION, "event_id": "before"}
         first = server.client.post("/recommend", json=asked)
-        told = {"event_id": "before", "reward": 1}
-        assert server.client.post("/feedback", json=told).json()["duplicate"] is False
+        feedback = {"event_id": "before", "reward": 1}
+        assert server.client.post("/feedback", json=feedback).json()["duplicate"] is False
         store = server.valkey
         assert server.stop() == 0
         assert not alive(store)
     with serving(tmp_path) as server:
         assert server.client.post("/recommend", json=asked).content == first.content
-        assert server.client.post("/feedback", json=told).json()["duplicate"] is True
+        assert server.client.post("/feedback", json=feedback).json()["duplicate"] is True
         assert server.budget("films", "x") == 1.0
         shown = server.client.get("/recommenders/films").json()
         assert [item["id"] for item in shown["items"]] == document()["items"]
@@ -161,22 +165,22 @@ class Load:
                 body = {"recommender": "films", "client": name, "context": [0.2, 0.4]}
                 self.attempted[name] += 1
                 answer = await client.post("/recommend", json=body)
-                self._note(answer)
+                self._count(answer)
                 if answer.status_code != 200:
                     assert "items" not in answer.json(), "nothing is released without being paid"
                     await asyncio.sleep(0.02)
                     continue
                 assert answer.json()["personalised"]
                 self.answered[name] += 1
-                told = {"recommendation_id": answer.json()["recommendation_id"], "reward": 1}
-                receipt = await client.post("/feedback", json=told)
-                self._note(receipt)
+                feedback = {"recommendation_id": answer.json()["recommendation_id"], "reward": 1}
+                receipt = await client.post("/feedback", json=feedback)
+                self._count(receipt)
                 if receipt.status_code == 200:
                     self.counted += not receipt.json()["duplicate"]
                 else:
-                    self.unsure.append(told)
+                    self.unsure.append(feedback)
 
-    def _note(self, answer: httpx.Response) -> None:
+    def _count(self, answer: httpx.Response) -> None:
         self.statuses[answer.status_code] = self.statuses.get(answer.status_code, 0) + 1
         if answer.status_code == 503:
             assert int(answer.headers["retry-after"]) >= 1
@@ -186,7 +190,10 @@ def test_kill_nine_of_the_store_under_load_loses_nothing_and_counts_nothing_twic
     tmp_path: Path,
 ) -> None:
     with serving(tmp_path, DISCREET_STORE_TIMEOUT_SECONDS="1") as server:
-        server.put("films", privacy={"epsilon": 1.0, "budget": {"epsilon": 1e6}})
+        # Without a release, everything that was learned is still in the sums.
+        server.put(
+            "films", privacy=private(budget=1e6, feedback="exact"), releases={"seconds": 86_400}
+        )
         load = Load(server, clients=8)
 
         async def hurt() -> None:
@@ -208,28 +215,27 @@ def test_kill_nine_of_the_store_under_load_loses_nothing_and_counts_nothing_twic
             # Every answer was paid for. What was paid without an answer is a lost reply, and there
             # are never more of those than attempts that failed.
             assert answered <= spent <= load.attempted[client]
-        for told in load.unsure:
-            receipt = server.client.post("/feedback", json=told)
+        for feedback in load.unsure:
+            receipt = server.client.post("/feedback", json=feedback)
             assert receipt.status_code == 200, receipt.text
-        again = [server.client.post("/feedback", json=told).json() for told in load.unsure]
+        again = [server.client.post("/feedback", json=one).json() for one in load.unsure]
         assert all(receipt["duplicate"] for receipt in again)
-        # Every answer has now been told about, so the cells together hold one arrival for each.
-        assert _arrivals(server) == sum(load.answered.values())
+        # Every answer has feedback by now, so that the sums hold one reward of 1 for each.
+        assert asyncio.run(_rewards(server)) == sum(load.answered.values())
 
 
-def _arrivals(server: Server) -> int:
-    """Return how many rewards the store holds, read from its cells themselves."""
-    import redis
-
-    store = redis.Redis(unix_socket_path=str(server.data / "valkey" / "valkey.sock"))
+async def _rewards(server: Server) -> float:
+    """Return the sum of all rewards that the store holds, as a release would read it."""
+    store = open_store(f"unix://{server.data / 'valkey' / 'valkey.sock'}")
+    await store.open()
     try:
-        arrivals = 0
-        for key in store.scan_iter(count=1_000):
-            if key.startswith(b"discreet:c:{"):
-                arrivals += int.from_bytes(store.getrange(key, 0, 7), "big", signed=True)
-        return arrivals
+        documents = (await store.registry()).documents
+        generation = read_stored(documents["recommender/films"]).generation
+        await store.freeze(generation=generation, number=1)
+        blocks = await store.frozen(generation=generation, number=1)
+        return sum(int(block.sum()) for block in blocks.values()) / REWARD_STEPS
     finally:
-        store.close()
+        await store.close()
 
 
 def test_a_store_that_does_not_answer_means_503_and_no_release(tmp_path: Path) -> None:
@@ -285,8 +291,8 @@ def test_a_store_by_url_is_used_and_left_running(tmp_path: Path, kind: Any) -> N
         for number in range(20):
             asked = {**QUESTION, "client": f"client-{number}", "event_id": f"event-{number}"}
             assert server.client.post("/recommend", json=asked).status_code == 200
-            told = {"event_id": f"event-{number}", "reward": 1}
-            assert server.client.post("/feedback", json=told).json()["duplicate"] is False
+            feedback = {"event_id": f"event-{number}", "reward": 1}
+            assert server.client.post("/feedback", json=feedback).json()["duplicate"] is False
             assert server.budget("films", f"client-{number}") == 1.0
         assert not (tmp_path / "valkey").exists()
         assert server.stop() == 0

@@ -11,7 +11,7 @@ from discreet.privacy.charges import Charge, Limit
 from discreet.state.client import StoreClient, StoreCommand
 from discreet.state.keys import Keys
 from discreet.state.redis_store import RedisStore, open_store
-from discreet.state.stores import OWN, Account, Ledger, shard_of
+from discreet.state.stores import OWN, SHARDS, Account, Ledger, shard_of
 from tests.state.places import (
     ADA,
     BLOCK,
@@ -90,6 +90,7 @@ async def test_an_erasure_that_was_cut_short_is_completed_by_the_next(
         with pytest.raises(StoreUnavailable):
             await erase(cut)
         await erase(store)
+        assert not any(server.do("EXISTS", KEYS.frozen(n, GENERATION)) for n in range(SHARDS))
         assert await released(store, 1) == {}
     await store.erase_sums(generation=GENERATION)
     left = [key for key in server.do("KEYS", "*") if GENERATION in key]

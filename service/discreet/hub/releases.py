@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from discreet.families.collaborative.on_device.calibration import calibrate
-from discreet.families.collaborative.on_device.catalogue import Catalogue, Concerns, Level, scope_of
+from discreet.families.collaborative.on_device.catalogue import TYPICAL, Catalogue, Concerns, Level, scope_of
 from discreet.families.collaborative.on_device.perturbation import event_of, perturb, perturbs
-from discreet.families.collaborative.on_device.quantification import TYPICAL, quantify
+from discreet.families.collaborative.on_device.quantification import quantify
 from discreet.errors import InvalidArgument
 from discreet.hub import choices as controls
 from discreet.hub import history, ledger, popularity, words

@@ -1,2 +1,3 @@
 """TEMPORARY path for helpers' scripts; deleted at the end of the move."""
+
 from discreet.research.worlds.environments import *  # noqa

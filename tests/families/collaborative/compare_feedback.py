@@ -74,6 +74,7 @@ async def compare(folder: Path) -> None:
     for films, profiles, visits in (
         (300, 0, 20_000),
         (300, 10, 20_000),
+        (300, 10, 60_000),
         (300, 100, 20_000),
         (everything, 0, 20_000),
         (everything, 100, 20_000),

@@ -30,7 +30,7 @@ def test_private_feedback_has_its_price() -> None:
     privacy = {"feedback": {"epsilon": 0.5, "delta": 1e-7, "budget": {"epsilon": 4.0}}}
     shown = card(document(privacy=privacy), release=0).feedback
     assert (shown.epsilon, shown.delta, shown.budget_epsilon) == (0.5, 1e-7, 4.0)
-    assert "n squared" in shown.unit
+    assert "2n - 1" in shown.unit
 
 
 def test_the_recommender_shows_it() -> None:

@@ -20,6 +20,8 @@ from discreet.families.observer import AnswerOutcome
 from discreet.families.questions import Sparse
 from discreet.privacy.charges import NANO
 from discreet.research.noise import SeededNoise
+from discreet.state.memory import MemoryStore
+from discreet.state.redis_store import open_store
 from discreet.state.stores import EXACT
 from tests.families.mirror_descent.nodes import (
     PAIR,
@@ -375,3 +377,18 @@ async def test_removal_erases_sums_and_what_was_mixed() -> None:
     await recommender.erase()
     assert not (await gathered(recommender)).any()
     assert await recommender.store.load(keys=[recommender.key(b"mixture")]) == [None]
+
+
+async def test_a_real_store_reaches_the_same_model_as_memory(embedded_url: str) -> None:
+    """Records of many clients, on many shards, in two releases with the same seeded noise."""
+    real = open_store(embedded_url, namespace="mirror-descent", timeout=20)
+    await real.open()
+    contents = []
+    for store in (real, MemoryStore()):
+        recommender = built(node(privacy=GENEROUS), store=store)
+        for number in range(2):
+            await teach(recommender, 30)
+            assert await release(recommender, SeededNoise(number))
+        contents.append(recommender.encode(recommender.current.model))
+    await real.close()
+    assert contents[0] == contents[1]

@@ -39,6 +39,7 @@ def population(seed: int = 0, *, releases: int = 4, rate: float = 0.02) -> Popul
 
 def question(context: tuple[float, float], **given: Any) -> PartitionQuestion:
     fields: dict[str, Any] = {"client": b"c", "limit": 1, "available": VISIBLE, **given}
+    fields["whole"] = fields["available"] is VISIBLE
     return PartitionQuestion(context=context, **fields)
 
 

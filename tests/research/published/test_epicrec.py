@@ -10,7 +10,7 @@ from discreet.families.collaborative.on_device.catalogue import (
     Concerns,
     Level,
 )
-from discreet.families.collaborative.on_device.perturbation import Release, perturb
+from discreet.families.collaborative.on_device.perturbation import ProfileRelease, perturb
 from discreet.privacy.events import ExactRelease, PureRelease
 from discreet.research.noise import SeededNoise
 from discreet.research.published.epicrec import published
@@ -20,7 +20,7 @@ LEAKY = Catalogue.of({"told": ("A", "P"), **{f"other {at}": ("P",) for at in ran
 """The item "told" is protected, being in P, and the only one in A, which says "all"."""
 
 
-def sent(history: set[str], seed: int, *, as_published: bool) -> Release:
+def sent(history: set[str], seed: int, *, as_published: bool) -> ProfileRelease:
     release = published if as_published else perturb
     return release(
         history=history,

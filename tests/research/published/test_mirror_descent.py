@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from discreet.families.mirror_descent.mixing import edges_of, metropolis
 
 from discreet.errors import InvalidArgument
 from discreet.families.mirror_descent.sparse import SparseRows
@@ -14,6 +13,7 @@ from discreet.research.published.mirror_descent import (
     published_rate,
     published_sensitivity,
 )
+from discreet.research.reproduce.node_topologies import edges_of, metropolis
 
 
 def test_lemma_1_and_theorem_2() -> None:

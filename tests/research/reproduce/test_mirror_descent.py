@@ -4,12 +4,13 @@ from functools import partial
 from typing import Any
 
 import pytest
-from discreet.families.mirror_descent.mixing import TOPOLOGIES
 
 from discreet.errors import InvalidArgument
 from discreet.research.reproduce.mirror_descent import reproduce
 from discreet.research.reproduce.mirror_descent_trials import MirrorTrial
-from discreet.research.reproduce.papers import Options, Reproduction
+from discreet.research.reproduce.node_topologies import TOPOLOGIES
+from discreet.research.reproduce.papers import ReproductionOptions
+from discreet.research.reproduce.tables import Reproduction
 from discreet.research.worlds.mirror_descent import social
 
 WORLD = partial(social, records=400, dimension=400, interests=10)
@@ -18,7 +19,9 @@ WORLD = partial(social, records=400, dimension=400, interests=10)
 @pytest.fixture(scope="module")
 def found() -> Reproduction:
     """The quick settings with one seed, in this process."""
-    return reproduce(Options(quick=True, seeds=1, processes=1), lambda done, total, what: None)
+    return reproduce(
+        ReproductionOptions(quick=True, seeds=1, processes=1), lambda done, total, what: None
+    )
 
 
 def _accuracy(found: Reproduction, **wanted: Any) -> float:
@@ -54,30 +57,33 @@ def test_figure_2_less_privacy_less_regret(found: Reproduction) -> None:
     regrets = [_regret(found, epsilon=epsilon, **base) for epsilon in (0.1, 1.0, 10.0)]
     exact = {"reading": "non-private", "topology": "ring", "nodes": 8, "lambda": 0.0}
     assert regrets[0] > regrets[1] > regrets[2] > _regret(found, **exact)
+    # The model of the last quarter was released after four fifths of the records, at most.
     served = _accuracy(found, epsilon=1.0, **base)
-    assert served > 0.95 * _accuracy(found, **exact)
+    assert served > 0.88 * _accuracy(found, **exact)
+    served_exact = _accuracy(found, reading="served", epsilon=None)
+    assert served_exact > 0.97 * _accuracy(found, **exact)
     assert _accuracy(found, reading="published", epsilon=1.0) < 0.55
 
 
 def test_figure_3_topologies_hardly_matter(found: Reproduction) -> None:
     base = {"reading": "served", "epsilon": 1.0, "nodes": 8, "lambda": 2.0}
-    told = [_accuracy(found, topology=topology, **base) for topology in TOPOLOGIES]
-    assert max(told) - min(told) < 0.02
+    accuracies = [_accuracy(found, topology=topology, **base) for topology in TOPOLOGIES]
+    assert max(accuracies) - min(accuracies) < 0.02
 
 
 def test_figure_4_the_right_sparsity_is_worth_a_tenth(found: Reproduction) -> None:
     base = {"reading": "served", "epsilon": 1.0, "nodes": 8, "topology": "ring"}
-    told = {x: _accuracy(found, **{"lambda": x}, **base) for x in (0.0, 1.0, 2.0, 4.0, 6.0)}
-    assert told[2.0] > 1.1 * told[0.0]
-    assert told[2.0] > told[1.0] > told[0.0]
-    assert told[2.0] > told[4.0] > told[6.0]
+    accuracies = {x: _accuracy(found, **{"lambda": x}, **base) for x in (0.0, 1.0, 2.0, 4.0, 6.0)}
+    assert accuracies[2.0] > 1.1 * accuracies[0.0]
+    assert accuracies[2.0] > accuracies[1.0] > accuracies[0.0]
+    assert accuracies[2.0] > accuracies[4.0] > accuracies[6.0]
 
 
 def test_figure_5_more_nodes_cost_a_little(found: Reproduction) -> None:
     base = {"reading": "served", "epsilon": 1.0, "lambda": 2.0, "topology": "ring"}
-    told = [_accuracy(found, nodes=nodes, **base) for nodes in (4, 8, 12, 16)]
-    assert told[0] > told[1] > told[2] > told[3]
-    assert told[0] - told[1] < 0.08
+    accuracies = [_accuracy(found, nodes=nodes, **base) for nodes in (4, 8, 12, 16)]
+    assert accuracies[0] > accuracies[1] > accuracies[2] > accuracies[3]
+    assert accuracies[0] - accuracies[1] < 0.08
 
 
 def test_a_run_depends_on_its_seed_alone() -> None:
@@ -91,5 +97,3 @@ def test_a_run_depends_on_its_seed_alone() -> None:
 def test_too_few_records_are_refused() -> None:
     with pytest.raises(InvalidArgument, match="rounds"):
         MirrorTrial("served", WORLD, 400, 0, epsilon=1.0, nodes=64).run()
-    with pytest.raises(InvalidArgument, match="epsilon"):
-        MirrorTrial("served", WORLD, 400, 0).run()

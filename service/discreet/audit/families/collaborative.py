@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from discreet.families.collaborative.on_device.catalogue import Catalogue, Concerns, Level, scope_of
-from discreet.families.collaborative.on_device.perturbation import Release, perturb
+from discreet.families.collaborative.on_device.perturbation import ProfileRelease, perturb
 from discreet.audit.claims import Claim, PlantedFault, Finding, Method
 from discreet.audit.enclosures import float_above
 from discreet.audit.prices import epsilon_charged
@@ -45,7 +45,7 @@ class Perturb(Protocol):
         concerns: Concerns,
         epsilon: float,
         noise: NoiseSource,
-    ) -> Release: ...
+    ) -> ProfileRelease: ...
 
 
 class _Still:
@@ -86,7 +86,7 @@ def _loss_of_item(
 ) -> tuple[Fraction | None, Fraction]:
     """Return what an item loses, or None if it cannot be explained away; and the charge."""
 
-    def release(items: set[str], noise: _Still) -> Release:
+    def release(items: set[str], noise: _Still) -> ProfileRelease:
         return mechanism(
             history=items, catalogue=catalogue, concerns=concerns, epsilon=_EPSILON, noise=noise
         )
@@ -142,7 +142,7 @@ def _exact_where_all(
     concerns: Concerns,
     epsilon: float,
     noise: NoiseSource,
-) -> Release:
+) -> ProfileRelease:
     """M-DPDP as published: an "all" category shows its count over all of its items."""
     release = perturb(
         history=history, catalogue=catalogue, concerns=concerns, epsilon=epsilon, noise=noise
@@ -164,7 +164,7 @@ def _true_items_first(
     concerns: Concerns,
     epsilon: float,
     noise: NoiseSource,
-) -> Release:
+) -> ProfileRelease:
     """Honest counts, filled with the history's own items as far as they go."""
     release = perturb(
         history=history, catalogue=catalogue, concerns=concerns, epsilon=epsilon, noise=noise
@@ -183,7 +183,7 @@ def _plain_sensitivity_of_one(
     concerns: Concerns,
     epsilon: float,
     noise: NoiseSource,
-) -> Release:
+) -> ProfileRelease:
     """Every count with noise for itself alone, as if an item were in one category."""
     widest = int(catalogue.incidence.sum(axis=1).max())
     release = perturb(

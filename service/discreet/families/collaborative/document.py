@@ -11,6 +11,7 @@ from discreet.families.documents import (
     FeedbackPrivacyDocument,
     RecommenderDocument,
     ReleasesDocument,
+    protection,
 )
 
 MOST_NEIGHBOURS = 500
@@ -59,8 +60,4 @@ class CollaborativeDocument(RecommenderDocument):
 
     def fixed(self) -> Mapping[str, object]:
         """Return what cannot change: also what waiting feedback was priced for."""
-        feedback = self.privacy.feedback
-        fixed = {**super().fixed(), "privacy.feedback": "exact"}
-        if isinstance(feedback, FeedbackPrivacyDocument):
-            fixed["privacy.feedback"] = (feedback.epsilon, feedback.delta)
-        return fixed
+        return {**super().fixed(), "privacy.feedback": protection(self.privacy.feedback)}

@@ -37,7 +37,7 @@ def card(document: CollaborativeDocument, *, release: int) -> GuaranteeCard:
                 "noise on the client's device before the profile is sent; the device keeps the "
                 "account, and answers cost nothing more"
                 if on_device
-                else "none: answers follow the profile exactly as it was sent"
+                else "none: answers follow the profile as it was sent; booked as unlimited"
             ),
             epsilon=None,
             unit="one answer",
@@ -52,7 +52,7 @@ def _feedback(privacy: FeedbackPrivacyDocument | str) -> PriceCard:
     if not isinstance(privacy, FeedbackPrivacyDocument):
         return PriceCard(
             protects="which items a client gave feedback on, and how",
-            mechanism="none: rewards are added to popularity without noise",
+            mechanism="none: rewards are added to popularity without noise; booked as unlimited",
             epsilon=None,
             unit="one record",
         )
@@ -63,12 +63,15 @@ def _feedback(privacy: FeedbackPrivacyDocument | str) -> PriceCard:
         delta=privacy.delta,
         budget_epsilon=privacy.budget.epsilon,
         budget_delta=privacy.budget.delta,
-        unit="one record; n records between two releases cost n squared times its rho",
+        unit="a client's first record in a release; the n-th costs 2n - 1 times",
     )
 
 
 def _not_covered(document: CollaborativeDocument, *, on_device: bool) -> tuple[str, ...]:
-    missing = ["the operator, who reads the store", "several ids of one person"]
+    missing = [
+        "whoever runs the service or reads its store, about feedback",
+        "one person who uses several client ids",
+    ]
     if on_device:
         missing += [
             "profiles that were sent as they are: the server cannot tell",

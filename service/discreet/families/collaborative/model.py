@@ -82,8 +82,9 @@ class CollaborativeModel:
         Johnstone 1994). So noise alone never turns what profiles say upside down.
         """
         counts = padded(self.similarities.counts.astype(np.float64), len(self.rewards))
-        threshold = np.sqrt(2.0 * np.log(max(len(counts), 1)) * self.variances)
-        return counts + np.maximum(self.rewards - threshold, 0.0)
+        threshold: Floats = np.sqrt(2.0 * np.log(max(len(counts), 1)) * self.variances)
+        popularity: Floats = counts + np.maximum(self.rewards - threshold, 0.0)
+        return popularity
 
     def _places(self) -> Slots:
         # Stable: of two that are equally popular, the older one goes first.

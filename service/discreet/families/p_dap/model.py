@@ -67,12 +67,14 @@ _SETTLING = 5.0
 class PartitionQuestion(Question):
     """A question with its context, and the slots that may be answered, ascending.
 
-    `vendors` are the slots of the vendors that may be drawn beside our items.
+    `vendors` are the slots of the vendors that may be drawn beside our items; `whole` says that
+    every visible item is available.
     """
 
     context: tuple[float, ...]
     available: Slots
     vendors: tuple[int, ...] = ()
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +228,7 @@ class Population:
         decided: list[tuple[tuple[Choice, ...], int, float]] = [((), 0, 0.0)] * len(questions)
         together: dict[tuple[tuple[int, ...], int], list[int]] = {}
         for row, (question, cell) in enumerate(zip(questions, cells, strict=True)):
-            if question.limit == 1 and question.available is self._visible:
+            if question.limit == 1 and question.whole:
                 key = (question.vendors, self.levels[cell])
                 together.setdefault(key, []).append(row)
             elif len(question.available):

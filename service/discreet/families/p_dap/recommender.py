@@ -116,13 +116,15 @@ class PartitionRecommender(Recommender[PartitionModel]):
         if not all(0.0 <= value <= 1.0 for value in context):  # false for NaN as well
             raise InvalidArgument("context", "every value must be a number from 0 to 1")
         alone = ask.limit == 1 and ask.candidates is None
+        available = self.available(exclude=ask.exclude, candidates=plain_ids(ask))
         return PartitionQuestion(
             client=self.principal(ask.client),
             limit=ask.limit,
             context=context,
-            available=self.available(exclude=ask.exclude, candidates=plain_ids(ask)),
+            available=available,
             # A vendor cannot be told which of its items to leave out, nor give several that differ.
             vendors=self.vendors.reachable() if alone else (),
+            whole=available is self.visible,
         )
 
     def price(self, question: Question) -> Charge:

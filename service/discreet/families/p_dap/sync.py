@@ -278,7 +278,7 @@ class Guests:
         if not len(recommender.visible):
             raise NothingToRecommend("this recommender has no item to offer")
         principal = recommender.principals.client(recommender.name, f"\x01vendor {requester}")
-        question = PartitionQuestion(principal, 1, centre, recommender.visible)
+        question = PartitionQuestion(principal, 1, centre, recommender.visible, whole=True)
         guests = recommender.current.model.guests
         ((choices, cell, _),) = guests.decide([question], ChoiceRule(epsilon), recommender.noise)
         recommender.asked = True

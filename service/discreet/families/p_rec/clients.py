@@ -9,6 +9,7 @@ guards decide.
 
 import asyncio
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakValueDictionary
@@ -44,14 +45,13 @@ _TOGETHER = 512
 class ClientState:
     """One client, as far as it was read.
 
-    `credits` are those after the first `replayed` answers of the run `run`, by the votes as they
-    were after `erasures` erasures.
+    `credits` are those after the first `replayed` answers of a run. `basis` is the number of that
+    run, and how often votes had been erased.
     """
 
     history: ClientHistory
     credits: Credits | None = None
-    run: int = 0
-    erasures: int = 0
+    basis: tuple[int, int] = (0, 0)
     replayed: int = 0
 
     @property
@@ -144,11 +144,10 @@ class ClientStates:
         await self._store.append_page(page=self.page(client), content=mark, expected=0)
 
     def _remember(self, client: bytes, state: ClientState) -> None:
-        """Keep a client in memory, in place of those who were not asked for the longest."""
-        if state.held_bytes <= self._states.maxsize:
+        """Keep a client in memory if there is room, in place of those unused for the longest."""
+        self.drop(client)
+        with suppress(ValueError):  # larger than the whole cache
             self._states[client] = state
-        else:
-            self.drop(client)
 
     def drop(self, client: bytes) -> None:
         """Remove a client from memory."""
@@ -158,12 +157,9 @@ class ClientStates:
         """Return the voters' credits after all answers of the run that have an opinion."""
         answers = [one for one in run.answers if one.opinion is not ClientOpinion.PENDING]
         while True:
-            if state.credits is None or (state.run, state.erasures) != (
-                run.number,
-                self._votes.erasures,
-            ):
-                state.credits = self._full_credits()
-                state.run, state.erasures, state.replayed = run.number, self._votes.erasures, 0
+            basis = (run.number, self._votes.erasures)
+            if state.credits is None or state.basis != basis:
+                state.credits, state.basis, state.replayed = self._full_credits(), basis, 0
             some = answers[state.replayed : state.replayed + _REPLAYED_TOGETHER]
             if not some:
                 return state.credits

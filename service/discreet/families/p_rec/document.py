@@ -95,16 +95,9 @@ class VotersDocument(RecommenderDocument):
 
     def fixed(self) -> Mapping[str, object]:
         """What a run was charged for must hold until it ends."""
-        return {
-            **super().fixed(),
-            "objects": self.objects,
-            "horizon": self.horizon,
-            "peers": self.peers,
-            "radius": self.radius,
-            "diversity": self.diversity,
-            "voters": self.voters,
-            "privacy.run_delta": self.privacy.run_delta,
-        }
+        names = ("objects", "horizon", "peers", "radius", "diversity", "voters")
+        own = {name: getattr(self, name) for name in names}
+        return {**super().fixed(), **own, "privacy.run_delta": self.privacy.run_delta}
 
     @classmethod
     def require_usable(cls, item: ItemDocument) -> None:

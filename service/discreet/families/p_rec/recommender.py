@@ -105,10 +105,9 @@ class VotersRecommender(Recommender[RunParameters]):
         refuse_unused(ask, uses=("round",))
         if ask.limit != 1:
             raise InvalidArgument("limit", "must be 1: a round has one answer")
-        if ask.exclude:
-            raise InvalidArgument("exclude", "is not used by this recommender; leave it out")
-        if ask.candidates is not None:
-            raise InvalidArgument("candidates", "is not used by this recommender; leave it out")
+        for field, given in (("exclude", ask.exclude), ("candidates", ask.candidates is not None)):
+            if given:
+                raise InvalidArgument(field, "is not used by this recommender; leave it out")
         return VotersQuestion(self.principal(ask.client), 1, ask.round)
 
     async def answer(
@@ -152,7 +151,8 @@ class VotersRecommender(Recommender[RunParameters]):
         charge, begun = FREE, None
         if own.kept is None and not own.paid and await self._pay(own.history):
             charge, begun = self.run_charge, RunRecord(begin_run(self.run, self.noise))
-            view = None if own.view is None else replace(own.view, offset=begun.offset)
+            assert own.view is not None, "only a run that was paid for can have ended"
+            view = replace(own.view, offset=begun.offset)
             own = replace(own, paid=True, position=own.position + 1, view=view)
         (decision,) = self.decide(self.current.model, [question], [own], self.noise)
         if own.kept is not None:
@@ -165,9 +165,9 @@ class VotersRecommender(Recommender[RunParameters]):
             self._count_run("unpaid")
         if own.paid and own.view is not None and not decision.personalised:
             self._count_run("ended")
-        used = decision.personalised
-        outcome = AnswerOutcome.PERSONALISED if used else AnswerOutcome.DEGRADED
-        return Answered(decision, outcome, charge)
+        if decision.personalised:
+            return Answered(decision, AnswerOutcome.PERSONALISED, charge)
+        return Answered(decision, AnswerOutcome.DEGRADED, charge)
 
     def decide(
         self,

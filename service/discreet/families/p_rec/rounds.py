@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cachetools import LRUCache
@@ -28,13 +28,17 @@ MOST_REMEMBERED = 20_000
 _TOGETHER = 512
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Round:
-    """A round, by its number; its objects stand in the order of their places."""
+    """A round, by its number; its objects stand in the order of their places.
+
+    `closed` once this worker knows that voting has ended.
+    """
 
     number: int
     id: str
     objects: tuple[str, ...]
+    closed: bool = field(default=False, compare=False)
 
 
 class Rounds:
@@ -47,7 +51,6 @@ class Rounds:
         self._roster = owner.key(b"rounds")
         self._by_number: LRUCache[int, Round] = LRUCache(MOST_REMEMBERED)
         self._number_of: LRUCache[str, int] = LRUCache(MOST_REMEMBERED)
-        self._closed: LRUCache[int, bool] = LRUCache(MOST_REMEMBERED)
         self.changed = True
         """Whether a round was made or closed, or votes cast, since the rounds were last counted."""
 
@@ -118,23 +121,20 @@ class Rounds:
     async def close(self, one: Round) -> None:
         """End the voting of a round. Idempotent."""
         page = self.page(one.number)
-        while one.number not in self._closed:
+        while not one.closed:
             written = await self._store.write_page(page=page, writes=[(0, CLOSED)], guard=(0, OPEN))
             if written.done or written.found == CLOSED:
-                self._closed[one.number] = True
-                self.changed = True
+                one.closed = self.changed = True
             else:
                 # Making the round was interrupted before its page was there: nobody has voted.
                 await self._store.append_page(page=page, content=OPEN, expected=0)
 
     async def is_closed(self, one: Round) -> bool:
         """Tell whether voting has ended."""
-        if one.number not in self._closed:
+        if not one.closed:
             page = self.page(one.number)
-            if await self._store.read_page(page=page, start=0, end=HEAD) != CLOSED:
-                return False
-            self._closed[one.number] = True
-        return True
+            one.closed = await self._store.read_page(page=page, start=0, end=HEAD) == CLOSED
+        return one.closed
 
     async def latest(self, *, most: int = MOST_SHOWN) -> list[tuple[Round, bool]]:
         """Return the newest rounds in their order, and whether each is closed."""

@@ -8,6 +8,7 @@ already; sending it again without that round changes nothing about them.)
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,8 +82,9 @@ class Votes:
         for number, page in zip(missing, pages, strict=True):
             found[number] = np.frombuffer(page, dtype=np.uint8)
             # What was read before an erasure must not be remembered after it.
-            if seen == self.erasures and len(page) + _OVERHEAD <= self._ballots.maxsize:
-                self._ballots[number] = found[number]
+            if seen == self.erasures:
+                with suppress(ValueError):  # larger than the whole cache
+                    self._ballots[number] = found[number]
         return [found[number] for number in numbers]
 
     def notice_erasures(self, count: int) -> None:

@@ -1,7 +1,7 @@
 """S-DPDP and M-DPDP line by line, for simulations and comparison; never on a device.
 
 Shen and Jin (CCS 2016), Algorithm 1 and programs 5.2 and 5.3. What differs from what is served
-(`profile_perturbation`):
+(`discreet.families.collaborative.on_device.perturbation`):
 
 - The relaxed solution is rounded item by item, independently (lines 7 to 10), so that the counts
   scatter around the noisy ones once more.
@@ -31,7 +31,7 @@ from discreet.families.collaborative.on_device.catalogue import (
 )
 from discreet.families.collaborative.on_device.perturbation import (
     NAME,
-    Release,
+    ProfileRelease,
     perturb,
     tally_history,
     with_noise,
@@ -50,7 +50,7 @@ def published(
     concerns: Concerns,
     epsilon: float,
     noise: NoiseSource,
-) -> Release:
+) -> ProfileRelease:
     """Return what the paper's algorithm sends: S-DPDP for the overall control, else M-DPDP."""
     scope = scope_of(catalogue, concerns)
     if not len(scope.counted):
@@ -89,7 +89,7 @@ def published(
         )
         if luck < share
     )
-    return Release(
+    return ProfileRelease(
         drawn=drawn,
         open=opened,
         noisy=dict(zip(calibration.categories, map(int, noisy), strict=True)),

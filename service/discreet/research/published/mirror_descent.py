@@ -31,8 +31,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from discreet.families.mirror_descent.sparse import Floats, SparseRows
 from discreet.errors import InvalidArgument
+from discreet.families.mirror_descent.sparse import Floats, SparseRows
 from discreet.privacy.noise import NoiseSource
 
 

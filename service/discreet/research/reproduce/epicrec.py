@@ -19,14 +19,18 @@ from typing import Any
 
 import numpy as np
 
+from discreet.errors import InvalidArgument
 from discreet.families.collaborative.on_device.calibration import calibrate, least_noise
-from discreet.families.collaborative.on_device.catalogue import PERTURBED, Catalogue, Concerns, Level, scope_of
+from discreet.families.collaborative.on_device.catalogue import (
+    PERTURBED,
+    Catalogue,
+    Concerns,
+    Level,
+    scope_of,
+)
 from discreet.families.collaborative.on_device.perturbation import perturb
 from discreet.families.collaborative.on_device.quantification import search
-from discreet.research.rivals.epicrec import Rival, plain
-from discreet.errors import InvalidArgument
 from discreet.privacy.noise import SystemNoise
-from discreet.research.worlds.environments import seeded
 from discreet.research.reproduce.epicrec_tables import (
     SYSTEMS,
     Table,
@@ -50,6 +54,8 @@ from discreet.research.reproduce.epicrec_trials import (
 from discreet.research.reproduce.papers import ProgressWatcher, ReproductionOptions
 from discreet.research.reproduce.tables import Reproduction, ResultTable
 from discreet.research.reproduce.trials import play_all
+from discreet.research.rivals.epicrec import Rival, plain
+from discreet.research.worlds.environments import seeded
 
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0)
 QUICK_EPSILONS = (0.2, 1.0)

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from discreet.errors import InvalidArgument
 from discreet.families.collaborative.on_device.calibration import calibrate
 from discreet.families.collaborative.on_device.catalogue import (
     PERTURBED,
@@ -32,12 +33,11 @@ from discreet.families.collaborative.on_device.catalogue import (
 )
 from discreet.families.collaborative.on_device.expectation import Expectation
 from discreet.families.collaborative.on_device.perturbation import perturb
-from discreet.research.rivals.epicrec import Rival, noisy_counts
 from discreet.families.collaborative.on_device.sanitisation import sanitise
-from discreet.errors import InvalidArgument
-from discreet.research.worlds.environments import seeded
-from discreet.research.reproduce.epicrec_server import FoldIn, ndcg
 from discreet.research.noise import SeededNoise
+from discreet.research.reproduce.epicrec_server import FoldIn, ndcg
+from discreet.research.rivals.epicrec import Rival, noisy_counts
+from discreet.research.worlds.environments import seeded
 from discreet.research.worlds.rated import Rated, crowd, movielens, yelp
 
 Floats = npt.NDArray[np.float64]

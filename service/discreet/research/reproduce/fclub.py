@@ -20,16 +20,16 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InvalidArgument
-from discreet.research.worlds.environments import Floats
 from discreet.research.reproduce.fclub_algorithms import Contender
 from discreet.research.reproduce.fclub_tables import told
 from discreet.research.reproduce.fclub_trials import FclubTrial, Outcome
-from discreet.research.worlds.fclub import LinearWorld, rated, synthetic
-from discreet.research.worlds.lastfm import listened, popular
-from discreet.research.worlds.movielens import LIKED, read_ratings
 from discreet.research.reproduce.papers import ProgressWatcher, ReproductionOptions
 from discreet.research.reproduce.tables import Reproduction
 from discreet.research.reproduce.trials import play_all
+from discreet.research.worlds.environments import Floats
+from discreet.research.worlds.fclub import LinearWorld, rated, synthetic
+from discreet.research.worlds.lastfm import listened, popular
+from discreet.research.worlds.movielens import LIKED, read_ratings
 
 ROUNDS, SEEDS = 100_000, 5
 QUICK_ROUNDS, QUICK_SEEDS = 6_000, 1

@@ -13,16 +13,16 @@ from typing import Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from discreet.errors import InvalidArgument
 from discreet.families.fclub.clusters import FederatedClusters
-from discreet.research.published.fclub import Published
-from discreet.research.rivals.fclub import CLUB, SCLUB, LinUCB
 from discreet.families.fclub.consensus import Consensus, Posted, consensus
 from discreet.families.fclub.letters import STEPS
 from discreet.families.fclub.linear import Bank
-from discreet.errors import InvalidArgument
 from discreet.privacy.noise import NoiseSource
-from discreet.research.worlds.environments import Floats
 from discreet.research.noise import SeededNoise
+from discreet.research.published.fclub import Published
+from discreet.research.rivals.fclub import CLUB, SCLUB, LinUCB
+from discreet.research.worlds.environments import Floats
 
 Trigger = Literal["count", "determinant"]
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from discreet.families.fclub.letters import Privatizer
 from discreet.privacy.calibration import published_privatizer_scale
-from discreet.research.worlds.environments import Floats
 from discreet.research.reproduce.fclub_trials import Outcome
 from discreet.research.reproduce.tables import Figure, Line, Panel, Reproduction, ResultTable
+from discreet.research.worlds.environments import Floats
 
 PUBLISHED: dict[str, Any] = {
     "setting": "n=40, m=4, L=5, d=10, K=10, U=D=1.01, epsilon=1, delta=0.1",

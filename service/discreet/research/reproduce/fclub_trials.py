@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.research.worlds.environments import Floats
 from discreet.research.reproduce.fclub_algorithms import Contender
+from discreet.research.worlds.environments import Floats
 from discreet.research.worlds.fclub import LinearWorld
 
 POINTS = 50

@@ -6,48 +6,48 @@ the paper's (its Definition 3): the hinge loss of the mean of all nodes' models,
 comparator.
 """
 
-import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.families.mirror_descent.descent import GRANULARITY, MirrorDescent, Model, batch_due
-from discreet.research.published.mirror_descent import Algorithm1, published_rate
-from discreet.families.mirror_descent.mixing import Topology, edges_of, metropolis
-from discreet.families.mirror_descent.sparse import Floats, norms
 from discreet.errors import InvalidArgument
+from discreet.families.mirror_descent.document import MirrorReleasesDocument
+from discreet.families.mirror_descent.learning import MirrorLearner
+from discreet.families.mirror_descent.model import MirrorModel, NodeSums, blank_sums
+from discreet.families.mirror_descent.sparse import STEPS, Floats, GridRows
 from discreet.privacy.noise import NoiseSource
-from discreet.research.worlds.environments import seeded
-from discreet.research.worlds.mirror_descent import Records
 from discreet.research.noise import SeededNoise
+from discreet.research.published.mirror_descent import Algorithm1, published_rate
+from discreet.research.reproduce.node_topologies import Topology, edges_of, metropolis
+from discreet.research.worlds.environments import seeded
+from discreet.research.worlds.mirror_descent import LabelledRecords
 
 Reading = Literal["served", "published", "non-private", "laplace-batches"]
 
 RADIUS = 400.0
 """|w| in Theorem 2's step. Of 100, 200 and 400 it gives the non-private reading the least regret,
 with the same accuracy within half a percent."""
-FIRST = 250
-GROWTH = 0.25
-"""When a node broadcasts: every 250 records, or when a quarter more have come."""
+RECORDS_PER_SECOND = 200.0
+"""Of all nodes together, on the simulated clock by which a served node releases."""
 MIXINGS = 8
-"""Mixing rounds between two broadcasts; they cost no privacy."""
+"""Mixing rounds between two releases; they cost no privacy."""
 DELTA = 1e-6
 RIDGE = 3e-4
 
 
 @dataclass(frozen=True, slots=True)
 class MirrorRun:
-    """What came of it, at `rounds` records (of all nodes): regret and right predictions so far."""
+    """Regret and right predictions after `rounds` records of all nodes."""
 
     rounds: npt.NDArray[np.int64]
     regret: Floats
     right: Floats
     sparsity: float
-    broadcasts: int
+    releases: int
     seconds: float
 
     @property
@@ -57,7 +57,7 @@ class MirrorRun:
 
     @property
     def late_accuracy(self) -> float:
-        """Return the share over the last quarter or so, after the learner has had its chance."""
+        """Return the share over the last quarter or so."""
         at = int(np.searchsorted(self.rounds, 0.75 * self.rounds[-1]))
         at = min(at, len(self.rounds) - 2)
         done = self.right[-1] - self.right[at]
@@ -69,17 +69,22 @@ class MirrorTrial:
     """A reading, its parameters and a world by its seed. Picklable.
 
     `lasso` is the paper's lambda for its own readings; for the served one it is the truncation in
-    deviations of the noise.
+    deviations of the noise. `epsilon` None is the served learner with exact sums.
     """
 
     reading: Reading
-    world: Callable[[int], Records]
+    world: Callable[[int], LabelledRecords]
     rounds: int
     seed: int
     epsilon: float | None = None
     topology: Topology = "ring"
     nodes: int = 8
     lasso: float = 2.0
+
+    @property
+    def label(self) -> str:
+        """Return what to show while it runs."""
+        return f"{self.reading}, seed {self.seed}"
 
     def run(self) -> MirrorRun:
         """Play it."""
@@ -108,7 +113,7 @@ class _Track:
         self.right: list[float] = []
         self.loss: list[float] = []
         self.sparsity = 0.0
-        self.broadcasts = 0
+        self.releases = 0
 
     def add(self, *, own: Floats, mean: Floats, labels: npt.NDArray[np.int64]) -> None:
         """Count predictions of nodes, and the loss of the mean model."""
@@ -117,7 +122,7 @@ class _Track:
         self.right.append(float((labels * own > 0).sum() + 0.5 * (own == 0).sum()))
         self.loss.append(float(np.maximum(1 - labels * mean, 0).sum()))
 
-    def run(self, records: Records, seconds: float) -> MirrorRun:
+    def run(self, records: LabelledRecords, seconds: float) -> MirrorRun:
         """Return it at up to 100 points."""
         count = np.cumsum(self.count)
         right, loss = np.cumsum(self.right), np.cumsum(self.loss)
@@ -129,12 +134,12 @@ class _Track:
             regret=loss[at] - share * records.best_loss,
             right=right[at],
             sparsity=self.sparsity,
-            broadcasts=self.broadcasts,
+            releases=self.releases,
             seconds=seconds,
         )
 
 
-def _published(trial: MirrorTrial, records: Records, noise: NoiseSource) -> _Track:
+def _published(trial: MirrorTrial, records: LabelledRecords, noise: NoiseSource) -> _Track:
     private = trial.reading == "published"
     turns = len(records.labels) // trial.nodes
     algorithm = Algorithm1(
@@ -155,89 +160,80 @@ def _published(trial: MirrorTrial, records: Records, noise: NoiseSource) -> _Tra
         own, mean = algorithm.predict(rows)
         track.add(own=own, mean=mean, labels=labels)
         algorithm.learn(rows=rows, labels=labels, margins=own, weights=weights(), noise=noise)
-    track.sparsity, track.broadcasts = algorithm.sparsity(), turns
+    track.sparsity, track.releases = algorithm.sparsity(), turns
     return track
 
 
-class _Stream:
-    """What one node releases of its running sum: through the shipped continual sum."""
-
-    def __init__(self, learner: MirrorDescent) -> None:
-        self._sums = learner.sums()
-        self._state: Any = self._sums.start()
-
-    def release(self, increment: npt.NDArray[np.int64], noise: NoiseSource) -> Floats:
-        """Return the noisy sum of everything so far."""
-        self._state = self._sums.observe(
-            state=self._state, value=increment * GRANULARITY, noise=noise
-        )
-        return self._sums.release(state=self._state).value
-
-
-class _Batches:
-    """The alternative: every batch's sum with Laplace noise for its L1 norm, by itself."""
-
-    def __init__(self, *, epsilon: float, bound: float, dimension: int) -> None:
-        self._scale = 2 * bound / epsilon
-        self._total = np.zeros(dimension)
-
-    def release(self, increment: npt.NDArray[np.int64], noise: NoiseSource) -> Floats:
-        """Return the sum of all noisy batches."""
-        drawn = noise.discrete_laplace(scale=self._scale / GRANULARITY, size=len(increment))
-        self._total = self._total + (increment + drawn) * GRANULARITY
-        return self._total
-
-
-def _served(trial: MirrorTrial, records: Records, noise: NoiseSource) -> _Track:
-    if trial.epsilon is None:
-        raise InvalidArgument("epsilon", "is needed")
+def _served(trial: MirrorTrial, records: LabelledRecords, noise: NoiseSource) -> _Track:
     nodes, turns = trial.nodes, len(records.labels) // trial.nodes
-    learner = MirrorDescent(
+    learner = MirrorLearner(
         dimension=records.dimension,
         epsilon=trial.epsilon,
         delta=DELTA,
         truncation=trial.lasso,
         ridge=RIDGE,
     )
-    # The records of one node side by side, so that a batch is a slice.
+    # The records of one node side by side, so that what a release gathers is a slice.
     order = np.arange(turns * nodes).reshape(turns, nodes).T.reshape(-1)
     rows, labels = records.rows.take(order), records.labels[order]
-    streams: list[_Stream | _Batches]
+    release: Release = learner.release
     if trial.reading == "laplace-batches":
-        bound = float(norms(rows, "l1").max())
-        streams = [
-            _Batches(epsilon=trial.epsilon, bound=bound, dimension=records.dimension)
-            for _ in range(nodes)
-        ]
-    else:
-        streams = [_Stream(learner) for _ in range(nodes)]
+        release = _laplace_release(learner, largest=float(rows.sums(np.abs(rows.values)).max()))
     weights = trial.weights(seeded("topology", trial.seed))
-    released = np.zeros((nodes, records.dimension))
-    theta = released.copy()
-    models = [learner.start()] * nodes
+    sums = [blank_sums(records.dimension)] * nodes
+    models = [learner.model(one) for one in sums]
+    clock = MirrorReleasesDocument()
     track, done = _Track(), 0
     while done < turns:
-        batch = _next_batch(turns - done, done)
-        mean = Model(np.mean([model.weights for model in models], axis=0))
+        rate = RECORDS_PER_SECOND / nodes
+        batch = min(max(1, round(rate * clock.pause(done / rate))), turns - done)
+        mean = replace(models[0], weights=np.mean([one.weights for one in models], axis=0))
         for node, model in enumerate(models):
             first = node * turns + done
             part, marks = rows.between(first, first + batch), labels[first : first + batch]
             track.add(own=model.margins(part), mean=mean.margins(part), labels=marks)
-            _, amounts = learner.gradients(model=model, rows=part, labels=marks)
-            told = streams[node].release(learner.summed(rows=part, amounts=amounts), noise)
-            theta[node] += told - released[node]
-            released[node] = told
+            gathered = _gathered(learner, model, part, marks)
+            sums[node] = release(sums[node], gathered, noise)
         for _ in range(MIXINGS):
-            theta = weights() @ theta
+            sums = _mixed(weights(), sums)
         done += batch
-        models = [learner.model(theta=vector, count=done) for vector in theta]
-        track.broadcasts += 1
+        models = [learner.model(one) for one in sums]
+        track.releases += 1
     track.sparsity = float(1 - np.mean([model.nonzeros for model in models]) / records.dimension)
     return track
 
 
-def _next_batch(left: int, counted: int) -> int:
-    """Return how many records come before the next broadcast, as `batch_due` decides."""
-    batch = max(FIRST, math.ceil(GROWTH * counted))
-    assert batch_due(fresh=batch, counted=counted, records=FIRST, growth=GROWTH)
-    return min(batch, left)
+Release = Callable[[NodeSums, npt.NDArray[np.int64], NoiseSource], NodeSums]
+
+
+def _gathered(
+    learner: MirrorLearner, model: MirrorModel, rows: GridRows, labels: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return what these records add up to, as `MirrorLearner.summed` gives it."""
+    total = np.zeros(1 + learner.dimension, dtype=np.int64)
+    total[0] = learner.count_steps * len(labels)
+    np.add.at(total, 1 + rows.indices, learner.gradients(model, rows, labels))
+    return total
+
+
+def _mixed(weights: Floats, sums: list[NodeSums]) -> list[NodeSums]:
+    """Return every node's sums after one round of mixing."""
+    gradients = weights @ np.stack([one.gradients for one in sums])
+    counts = weights @ np.array([(one.count, one.squares) for one in sums])
+    return [
+        NodeSums(each, float(count), float(squares))
+        for each, (count, squares) in zip(gradients, counts, strict=True)
+    ]
+
+
+def _laplace_release(learner: MirrorLearner, *, largest: float) -> Release:
+    """Return the alternative: Laplace noise for the records' L1 norm, which is `largest`."""
+    exact = replace(learner, epsilon=None)
+    scale = 2 * largest / (learner.epsilon or 1.0) * STEPS
+
+    def release(own: NodeSums, total: npt.NDArray[np.int64], noise: NoiseSource) -> NodeSums:
+        noisy = total.copy()
+        noisy[1:] += noise.discrete_laplace(scale=scale, size=learner.dimension)
+        return exact.release(own, noisy, noise)
+
+    return release

@@ -228,7 +228,9 @@ def _paper_tables(outcomes: Sequence[PartitionOutcome]) -> list[ResultTable]:
                 row.append(f"{table[name][at]:.1%} / {mine}")
             rows.append(row)
         tables.append(
-            ResultTable(f"{title}: accuracy after N arrivals, published / ours", ["N", *names], rows)
+            ResultTable(
+                f"{title}: accuracy after N arrivals, published / ours", ["N", *names], rows
+            )
         )
     return tables
 

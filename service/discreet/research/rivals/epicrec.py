@@ -24,7 +24,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.families.collaborative.on_device.calibration import (
-    Calibration,
+    CategoryNoise,
     affordable,
     calibrate,
     check_epsilon,
@@ -76,14 +76,14 @@ def noisy_counts(
     return with_noise(counts, calibration, noise).astype(np.float64)
 
 
-def plain(*, catalogue: Catalogue, epsilon: float, concerns: Concerns) -> Calibration:
+def plain(*, catalogue: Catalogue, epsilon: float, concerns: Concerns) -> CategoryNoise:
     """Return the magnitudes of the plain Laplace mechanism: the same for all categories."""
     check_epsilon(epsilon)
     scope = scope_of(catalogue, concerns)
     widest = int(scope.rows.sum(axis=1).max(initial=0))
     same = np.full(len(scope.counted), widest / epsilon)
     magnitudes = affordable(scope.rows, same, decimal(epsilon))
-    return Calibration(
+    return CategoryNoise(
         categories=tuple(catalogue.categories[at] for at in scope.counted),
         magnitudes=tuple(magnitudes.tolist()),
         epsilon=epsilon,

@@ -14,7 +14,7 @@ from discreet.families.collaborative.on_device.catalogue import (
     scope_of,
 )
 from discreet.families.collaborative.on_device.expectation import Expectation
-from discreet.families.collaborative.on_device.perturbation import Release, perturb
+from discreet.families.collaborative.on_device.perturbation import ProfileRelease, perturb
 from discreet.families.collaborative.on_device.sanitisation import sanitise
 from discreet.research.noise import SeededNoise
 from tests.families.collaborative.on_device.profiles import WrittenNoise, five, made
@@ -128,7 +128,7 @@ def test_it_sees_the_history_only_through_noisy_counts() -> None:
     catalogue = five()
     expectation = popular(catalogue, typical=3.0)
 
-    def release(history: set[str], draws: list[int]) -> Release:
+    def release(history: set[str], draws: list[int]) -> ProfileRelease:
         return perturb(
             history=history,
             catalogue=catalogue,

@@ -17,7 +17,7 @@ from discreet.families.collaborative.on_device.catalogue import (
     Level,
 )
 from discreet.families.collaborative.on_device.perturbation import (
-    Release,
+    ProfileRelease,
     event_of,
     perturb,
     perturbs,
@@ -37,7 +37,7 @@ MIXED = Concerns.choose(
 
 def released(
     history: set[str], draws: list[int], concerns: Concerns = PERTURBED, epsilon: float = 1.0
-) -> Release:
+) -> ProfileRelease:
     return perturb(
         history=history,
         catalogue=CATALOGUE,
@@ -127,7 +127,7 @@ def test_what_is_drawn_depends_on_the_history_only_through_noisy_counts() -> Non
     items = dict.fromkeys("abcdef", ("x",)) | dict.fromkeys("uvwxyz", ("x", "y"))
     catalogue = Catalogue.of(items)
 
-    def release(history: set[str], seed: int) -> Release:
+    def release(history: set[str], seed: int) -> ProfileRelease:
         return perturb(
             history=history,
             catalogue=catalogue,

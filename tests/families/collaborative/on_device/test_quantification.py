@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.families.collaborative.on_device import quantification as profile_quantification
+from discreet.families.collaborative.on_device import quantification
 from discreet.families.collaborative.on_device.catalogue import (
     EVERYTHING,
     NOTHING,
@@ -23,8 +23,8 @@ def test_it_has_no_way_to_see_a_history() -> None:
     public = {"catalogue", "concerns", "typical", "step", "repeats", "rng"}
     for function in (quantify, search):
         assert set(inspect.signature(function).parameters) <= public
-    source = inspect.getsource(profile_quantification)
-    assert "profile_perturbation" not in source.split('"""', 2)[2]  # imports and code
+    source = inspect.getsource(quantification)
+    assert "perturbation" not in source.split('"""', 2)[2]  # imports and code
 
 
 def test_the_same_public_facts_give_the_same_epsilon() -> None:

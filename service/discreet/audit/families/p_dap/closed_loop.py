@@ -115,6 +115,11 @@ ONCE = (OPPOSITES[0], Behaviour(_stays(RIGHT), _likes("b"), patience=2))
 """In the second world the person waits, and then sends all feedback at once."""
 
 
+def warm_up() -> list[Step]:
+    """Return two releases before the person comes: on some paths the cells then disagree."""
+    return [Asks("first"), Waits(), Asks("second"), Waits()]
+
+
 def rounds(count: int, *, asks: int = 1, worker: int = 0, retries: int = 0) -> Iterator[Step]:
     """Yield rounds in which everybody asks and may tell, each ended by a release."""
     for _ in range(count):
@@ -131,87 +136,66 @@ def rounds(count: int, *, asks: int = 1, worker: int = 0, retries: int = 0) -> I
 
 def stories() -> Iterator[Story]:
     """Yield what may happen to the person."""
+
+    def story(
+        name: str,
+        steps: Sequence[Step],
+        *,
+        begins: Mapping[str, Any] | None = None,
+        person: tuple[Behaviour, Behaviour] = OPPOSITES,
+        workers: int = 1,
+    ) -> Story:
+        first = document() if begins is None else begins
+        return Story(name, first, [*warm_up(), *steps], OTHER_PEOPLE, person, workers)
+
     for epsilon in (1.0, 4.0):
         small = document(feedback=epsilon)
-        yield Story(f"one record, epsilon {epsilon:g}", small, [*rounds(1)], OTHER_PEOPLE, OPPOSITES)
-        yield Story(
-            f"three records in each of two releases, epsilon {epsilon:g}",
-            small,
+        yield story(f"one record, feedback epsilon {epsilon:g}", [*rounds(1)], begins=small)
+        yield story(
+            f"three records in each of two releases, feedback epsilon {epsilon:g}",
             [*rounds(2, asks=3)],
-            OTHER_PEOPLE,
-            OPPOSITES,
+            begins=small,
         )
-    yield Story("feedback or none", document(), [*rounds(3)], OTHER_PEOPLE, SILENT)
-    yield Story("feedback at once or late", document(), [*rounds(4)], OTHER_PEOPLE, ONCE)
-    yield Story(
+    yield story("feedback or none", [*rounds(3)], person=SILENT)
+    yield story("feedback soon, or late and all at once", [*rounds(3)], person=ONCE)
+    yield story(
         "budgets spent, degraded answers",
-        document(answers_budget=1.0, feedback_budget=2.0),
-        [*rounds(4, asks=2)],
-        OTHER_PEOPLE,
-        OPPOSITES,
+        [*rounds(3, asks=2)],
+        begins=document(answers=2.0, answers_budget=6.0, feedback_budget=2.0),
     )
-    yield Story(
-        "retries", document(), [*rounds(2, retries=2)], OTHER_PEOPLE, OPPOSITES
-    )
-    yield Story(
-        "workers that die while they release",
-        document(),
-        [
-            *rounds(1),
-            *(
-                step
-                for lost in Lost
-                for step in (
-                    Asks(PERSON),
-                    Tells(PERSON),
-                    Waits(lost=lost),
-                    Asks("first"),
-                    Asks(PERSON, worker=1),
-                    Tells(PERSON, worker=1),
-                    Waits(worker=1),
-                    Asks("second", worker=1),
-                )
-            ),
-        ],
-        OTHER_PEOPLE,
-        OPPOSITES,
-        workers=2,
-    )
-    yield Story(
+    yield story("retries", [*rounds(2, retries=2)], begins=document(answers=2.0))
+    yield story("workers that die while they release", [*dying()], workers=2)
+    yield story(
         "two workers that release at once",
-        document(),
-        [*rounds(1), Asks(PERSON), Tells(PERSON), Races(), *rounds(1, worker=1), Races()],
-        OTHER_PEOPLE,
-        OPPOSITES,
+        [Asks(PERSON), Tells(PERSON), Races(), *rounds(1, worker=1), Races()],
         workers=2,
     )
-    more, fewer = document(items=("a", "b", "c")), document(items=("b", "c"))
-    yield Story(
-        "items added and removed before a release",
-        document(),
-        [
-            *rounds(1),
-            Asks(PERSON),
-            Tells(PERSON),
-            Changes(more),
-            Asks(PERSON),
-            Tells(PERSON),
-            Waits(),
-            Asks(PERSON),
-            Tells(PERSON),
-            Changes(fewer),
-            *rounds(1),
-        ],
-        OTHER_PEOPLE,
-        OPPOSITES,
-    )
-    yield Story(
+    yield story("items added and removed before a release", [*changing()])
+    yield story(
         "exact answers, then private ones",
-        document(answers="exact"),
         [Asks(PERSON), Tells(PERSON), Waits(), Changes(document()), *rounds(1)],
-        OTHER_PEOPLE,
-        OPPOSITES,
+        begins=document(answers="exact"),
     )
-    yield Story(
-        "exact feedback", document(feedback="exact"), [*rounds(2)], OTHER_PEOPLE, OPPOSITES
-    )
+    yield story("exact feedback", [*rounds(2)], begins=document(feedback="exact"))
+
+
+def dying() -> Iterator[Step]:
+    """Yield releases that are interrupted at every point, and taken up by the other worker."""
+    for lost in Lost:
+        yield Asks(PERSON)
+        yield Tells(PERSON)
+        yield Waits(lost=lost)
+        yield Asks("first")
+        yield Asks(PERSON, worker=1)
+        yield Tells(PERSON, worker=1)
+        yield Waits(worker=1)
+        yield Asks("second", worker=1)
+
+
+def changing() -> Iterator[Step]:
+    """Yield changes of the catalogue between feedback and the release that it is in."""
+    for items in (("a", "b", "c"), ("b", "c")):
+        yield Asks(PERSON)
+        yield Tells(PERSON)
+        yield Changes(document(items=items))
+        yield from rounds(1)

@@ -45,7 +45,7 @@ _BOUNDARY = 0.99
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Calibration:
+class CategoryNoise:
     """The magnitude of the noise on each counted category.
 
     `gap` is the certified distance from the optimum, relative: the sum of the magnitudes is at
@@ -73,7 +73,7 @@ def check_epsilon(epsilon: float) -> None:
 
 def calibrate(
     *, catalogue: Catalogue, epsilon: float, concerns: Concerns = PERTURBED
-) -> Calibration:
+) -> CategoryNoise:
     """Return the magnitudes that the perturbed categories need for `epsilon`."""
     check_epsilon(epsilon)
     return _calibrated(catalogue, epsilon, concerns)
@@ -81,11 +81,11 @@ def calibrate(
 
 # Kept because they are public and the same for every release: a hub has a few of them.
 @lru_cache(maxsize=64)
-def _calibrated(catalogue: Catalogue, epsilon: float, concerns: Concerns) -> Calibration:
+def _calibrated(catalogue: Catalogue, epsilon: float, concerns: Concerns) -> CategoryNoise:
     scope = scope_of(catalogue, concerns)
     unit, gap = _unit_magnitudes(catalogue, concerns)
     magnitudes = affordable(scope.rows, unit / epsilon, decimal(epsilon))
-    return Calibration(
+    return CategoryNoise(
         categories=tuple(catalogue.categories[at] for at in scope.counted),
         magnitudes=tuple(magnitudes.tolist()),
         epsilon=epsilon,

@@ -10,12 +10,12 @@ is an ordinary recommender and need not know.
 | I, n | `catalogue.items` | >= 1 |
 | C, c | `catalogue.incidence`, `catalogue.categories` | 0 or 1, >= 1 |
 | d_r | `history` | items of the catalogue |
-| d_p | `Release.items` | items of the catalogue |
+| d_p | `ProfileRelease.items` | items of the catalogue |
 | PT, L_n, L_p, L_a | `concerns`: no, perturbed, all | overall or by category |
-| d_r^a | `Release.open` | items of the history, open ones |
+| d_r^a | `ProfileRelease.open` | items of the history, open ones |
 | epsilon | `epsilon` | [1e-6, 50] |
-| z(j) | `Calibration.magnitudes` | > 0 |
-| NA(j) | `Release.noisy` | integers |
+| z(j) | `CategoryNoise.magnitudes` | > 0 |
+| NA(j) | `ProfileRelease.noisy` | integers |
 
 Guarantee card
 - Who is protected: the person whose history it is, against the server and everybody who sees what
@@ -25,7 +25,7 @@ Guarantee card
   "no") changes nothing at all about what is sent. An open item (all of its categories say "all")
   is sent as it is and is not protected; that is what "all" means.
 - Mechanism: exact discrete Laplace noise on the integer count of each perturbed category, over
-  protected items only; then `profile_expectation` and `profile_sanitisation`, which see the noisy
+  protected items only; then `expectation` and `sanitisation`, which see the noisy
   counts and public facts, and nothing else.
 - Sensitivity: an item changes the count of each of its perturbed categories by one.
 - Cost of a call: one `PureRelease(epsilon)` if the catalogue has protected items under these
@@ -38,7 +38,7 @@ Guarantee card
 Proof. Let two histories differ in one protected item i. The noisy counts are independent, and the
 discrete Laplace distribution of scale z has P(x) / P(x + 1) <= exp(1/z) in both directions, for
 any real z > 0. So the vector's loss is at most the sum over i's perturbed categories of 1 / z_j.
-`Calibration.loss` is the largest such sum over all items, computed in rationals from the very
+`CategoryNoise.loss` is the largest such sum over all items, computed in rationals from the very
 doubles that the sampler is given (it takes a double as the rational that it is), and `perturb`
 refuses to release if it were above the decimal that `epsilon` was written as: scales are rounded
 upwards until it is not. The bound is attained, so nothing is given away either. Open items of the
@@ -50,7 +50,7 @@ Where the paper's own argument fails. M-DPDP sets the target of an "all" categor
 count over *all* items, including those that are also in a "perturbed" category, and demands that
 the solution meets it. Two histories that differ in one such item then have different targets, and
 no noise lies between. Where that item is the only one in the "all" category it is sent if and only
-if it is in the history: no finite epsilon holds (`profile_published` shows it). Here a protected
+if it is in the history: no finite epsilon holds (`discreet.research.published.epicrec` shows it). Here a protected
 item is counted only where there is noise, and an "all" category shows its open items, which are
 sent anyway. The paper also counts items with a "no" category in their other categories; here they
 are not counted at all.
@@ -62,7 +62,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.errors import InvalidArgument, Underpaid
-from discreet.families.collaborative.on_device.calibration import Calibration, calibrate
+from discreet.families.collaborative.on_device.calibration import CategoryNoise, calibrate
 from discreet.families.collaborative.on_device.catalogue import (
     Catalogue,
     Concerns,
@@ -80,7 +80,7 @@ NAME = "profile perturbation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class ProfileRelease:
     """What leaves the device, and what that costs.
 
     `items` is all of it: `drawn` ones, which say about the history only what the noisy counts say,
@@ -120,7 +120,7 @@ def perturb(
     epsilon: float,
     noise: NoiseSource,
     expectation: Expectation | None = None,
-) -> Release:
+) -> ProfileRelease:
     """Return what may leave the device. Pay for its event before anything does.
 
     `epsilon` has no meaning, and may be 0, where nothing is released with noise. The noisy counts
@@ -134,7 +134,7 @@ def perturb(
     kept = frozenset(item for item in history if catalogue.group_of[item] in open_groups)
     if not len(scope.counted):
         event = event_of(catalogue=catalogue, concerns=concerns, epsilon=epsilon)
-        return Release(drawn=frozenset(), open=kept, noisy={}, epsilon=0.0, event=event)
+        return ProfileRelease(drawn=frozenset(), open=kept, noisy={}, epsilon=0.0, event=event)
     calibration = calibrate(catalogue=catalogue, epsilon=epsilon, concerns=concerns)
     counts = tally[scope.protected] @ scope.incidence.astype(np.int64)
     noisy = with_noise(counts, calibration, noise)
@@ -142,7 +142,7 @@ def perturb(
     wanted = known.read(
         noisy=noisy.astype(np.float64), magnitudes=np.array(calibration.magnitudes), scope=scope
     )
-    return Release(
+    return ProfileRelease(
         drawn=sanitise(
             catalogue=catalogue,
             concerns=concerns,
@@ -157,7 +157,7 @@ def perturb(
     )
 
 
-def with_noise(counts: Integers, calibration: Calibration, noise: NoiseSource) -> Integers:
+def with_noise(counts: Integers, calibration: CategoryNoise, noise: NoiseSource) -> Integers:
     """Return the counts with noise of the calibrated magnitudes; refuse what is not paid for."""
     if calibration.loss > decimal(calibration.epsilon):
         raise Underpaid("the noise would lose more than its epsilon")

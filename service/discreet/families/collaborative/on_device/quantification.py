@@ -20,7 +20,7 @@ Notes on the paper's text.
   not enter here; they are sent as they are, and have no part in the error.
 
 The rounding is the paper's, item by item and independent (Algorithm 1, lines 7 to 10), because the
-search depends on it. What is released is rounded better (`profile_sanitisation`).
+search depends on it. What is released is rounded better (`sanitisation`).
 """
 
 import math
@@ -29,9 +29,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.errors import InvalidArgument
-from discreet.families.collaborative.on_device import catalogue as profile_catalogue
 from discreet.families.collaborative.on_device.calibration import calibrate
 from discreet.families.collaborative.on_device.catalogue import (
+    TYPICAL,
     Catalogue,
     Concerns,
     Floats,
@@ -41,7 +41,6 @@ from discreet.families.collaborative.on_device.sanitisation import sanitiser_of
 
 STEP = 0.02
 REPEATS = 10
-TYPICAL = profile_catalogue.TYPICAL
 
 _LONGEST = 50
 """Steps of a search, so that epsilon is at most 1 with the paper's step."""

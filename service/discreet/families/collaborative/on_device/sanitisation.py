@@ -7,7 +7,7 @@ here the unknowns are how many of each group, 0 .. n_g, and then that many are d
 1. Relaxed, over the reals: minimise |A'x - b|^2 / 2 + evenness * sum_g x_g^2 / (2 m_g). Many x fit
    equally well; the second term picks the one that spreads over the groups as their masses m_g do,
    so that what is released does not pile up in a few odd ones. The mass is the number of items,
-   or follows their public popularity (`profile_expectation`). The dual has a variable a category,
+   or follows their public popularity (`expectation`). The dual has a variable a category,
 
        minimise  |u|^2 / 2 - b'u + sum_g h_g(a_g'u),   h_g' = clip(m_g t / evenness, 0, n_g),
 

@@ -1,0 +1,119 @@
+"""Claims about one person in the closed loop of the adaptive partition, and planted faults."""
+
+from collections.abc import Iterator
+from functools import cache
+
+from discreet.audit.claims import AuditRun, Claim, Finding, Method, PlantedFault, Scope
+from discreet.audit.closed_loop.coupled import Loss, judge_answers, judge_feedback, walk_paths
+from discreet.audit.closed_loop.faulty import (
+    ForgetfulDiscardStore,
+    HastyReleaser,
+    RedrawingAnswers,
+    RedrawingReleaser,
+    RepeatedFreezeStore,
+    decides_from_raw_sums,
+    dislikes_are_free,
+    exactness_unbooked,
+    releases_by_feedback,
+)
+from discreet.audit.closed_loop.stage import Planted
+from discreet.audit.closed_loop.story import Story
+from discreet.audit.families.p_dap.closed_loop import PartitionLoop, stories
+from discreet.audit.mechanisms.stores import LinearPriceStore, UnpaidStore
+from discreet.families.p_dap.recommender import PartitionRecommender
+
+_NAME = "p-dap, closed loop"
+_QUICK, _FULL = 2, 12
+"""Paths of a story that are walked."""
+
+
+@cache
+def _losses(name: str, paths: int) -> tuple[Loss, ...]:
+    """Return what the paths of a story cost; two claims are about the same ones."""
+    return tuple(walk_paths(story_named(name), PartitionLoop(), paths))
+
+
+def story_named(part: str) -> Story:
+    """Return the story whose name has this in it."""
+    (found,) = [story for story in stories() if part in story.name]
+    return found
+
+
+def claims() -> Iterator[Claim]:
+    """Yield the claims about one person."""
+    for story in stories():
+
+        def answers(run: AuditRun, name: str = story.name) -> Finding:
+            return judge_answers(_losses(name, run.size(quick=_QUICK, full=_FULL)))
+
+        def feedback(run: AuditRun, name: str = story.name) -> Finding:
+            return judge_feedback(_losses(name, run.size(quick=_QUICK, full=_FULL)))
+
+        yield Claim(f"{_NAME}, {story.name}: epsilon", Method.EXACT, answers, Scope.PERSON)
+        yield Claim(f"{_NAME}, {story.name}: rho", Method.EXACT, feedback, Scope.PERSON)
+
+
+def examine_planted(planted: Planted, story: Story) -> Finding:
+    """Examine a story with something broken in it; either claim may notice."""
+    losses = list(walk_paths(story, PartitionLoop(), _QUICK, planted))
+    answers, feedback = judge_answers(losses), judge_feedback(losses)
+    return answers if not answers.holds else feedback
+
+
+def faults() -> Iterator[PlantedFault]:
+    """Yield mistakes of the whole loop."""
+    family = PartitionRecommender
+    plants: dict[str, tuple[Planted, str]] = {
+        "answers decided from raw sums": (
+            Planted(recommender=decides_from_raw_sums(family)),
+            "one record, feedback epsilon 1",
+        ),
+        "feedback learned that was not paid for": (Planted(store=UnpaidStore), "budgets spent"),
+        "n records in one release charged n times": (
+            Planted(store=LinearPriceStore),
+            "three records in each of two releases, feedback epsilon 1",
+        ),
+        "noise drawn anew for the same release": (
+            Planted(releaser=RedrawingReleaser),
+            "one record, feedback epsilon 1",
+        ),
+        "a release that waits for feedback": (
+            Planted(recommender=releases_by_feedback(family, records=3)),
+            "feedback or none",
+        ),
+        "exact answers not booked": (
+            Planted(recommender=exactness_unbooked(family)),
+            "exact answers",
+        ),
+        "exact feedback not booked": (
+            Planted(recommender=exactness_unbooked(family)),
+            "exact feedback",
+        ),
+        "a retry that pays once and draws twice": (Planted(answers=RedrawingAnswers), "retries"),
+        "a worker that answers from an unreleased model": (
+            Planted(releaser=HastyReleaser),
+            "workers that die",
+        ),
+        "the loser of a race answers from its own model": (
+            Planted(releaser=HastyReleaser),
+            "two workers",
+        ),
+        "records let into a release after it was frozen": (
+            Planted(store=RepeatedFreezeStore),
+            "workers that die",
+        ),
+        "records that are in two releases": (
+            Planted(store=ForgetfulDiscardStore),
+            "one record, feedback epsilon 1",
+        ),
+        "a price that depends on the reward": (
+            Planted(recommender=dislikes_are_free(family)),
+            "three records in each of two releases, feedback epsilon 1",
+        ),
+    }
+    for name, (planted, part) in plants.items():
+
+        def examine(_: AuditRun, planted: Planted = planted, part: str = part) -> Finding:
+            return examine_planted(planted, story_named(part))
+
+        yield PlantedFault(f"{_NAME}: {name}", examine, Scope.PERSON)
