@@ -29,7 +29,7 @@ from store_clients import CoredisClient, RedisPyClient
 
 from discreet.privacy.charges import Charge, Limit
 from discreet.state.embedded import EmbeddedStore
-from discreet.state.keys import Keys
+from discreet.state.keys import StoreKeys
 from discreet.state.redis_store import RedisStore, open_store
 from discreet.state.stores import Debit, FeedbackRecord, Store
 
@@ -109,9 +109,9 @@ async def stretch(
 
 async def measured(url: str, seconds: float, turns: int) -> dict[str, Any]:
     """Return the figures of every client by fsync and work."""
-    stores = {OURS: open_store(url), "redis-py": RedisStore(RedisPyClient(url), Keys())}
+    stores = {OURS: open_store(url), "redis-py": RedisStore(RedisPyClient(url), StoreKeys())}
     if importlib.util.find_spec("coredis"):
-        stores["coredis"] = RedisStore(CoredisClient(url), Keys())
+        stores["coredis"] = RedisStore(CoredisClient(url), StoreKeys())
     else:
         print("  coredis is not installed and is left out", file=sys.stderr)
     numbers = itertools.count()

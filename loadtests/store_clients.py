@@ -21,7 +21,7 @@ from redis.exceptions import RedisError
 from discreet.errors import StoreUnavailable
 from discreet.state import scripts
 from discreet.state.client import StoreCommand
-from discreet.state.urls import Kind, parse
+from discreet.state.urls import StoreKind, parse
 
 
 class PipelineClient(ABC):
@@ -29,7 +29,7 @@ class PipelineClient(ABC):
 
     def __init__(self, url: str) -> None:
         location = parse(url)
-        if location.kind is not Kind.UNIX:
+        if location.kind is not StoreKind.UNIX:
             raise ValueError("the other clients are measured on a unix socket")
         self._path = location.path
         self._waiting: list[tuple[Sequence[StoreCommand], asyncio.Future[list[Any]]]] = []

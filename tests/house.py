@@ -6,9 +6,10 @@ They are functions of text so that the tests can plant a breach and see it found
 
 import ast
 import fnmatch
+import graphlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -188,3 +189,26 @@ def broken_links(page: Path, root: Path = ROOT) -> list[str]:
             elif anchor and file.suffix == ".md" and anchor not in anchors(file.read_text()):
                 complaints.append(f"{number}: no such heading: {target}")
     return complaints
+
+
+def class_names(source: str) -> list[str]:
+    """Return the public classes that a module defines at its top level."""
+    return [
+        node.name
+        for node in ast.parse(source).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+
+
+def import_cycle(imports: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return modules that import each other in a circle, or nothing."""
+    try:
+        graphlib.TopologicalSorter(imports).prepare()
+    except graphlib.CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_of(module: Path) -> Path:
+    """Return where the tests of a module are: below the same folders."""
+    return Path("tests", *module.parent.parts, f"test_{module.stem}.py")

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import grimp
 import pytest
 
 from tests import house
@@ -37,7 +38,12 @@ def _complaints(rule: Callable[[str], list[str]], paths: list[Path]) -> list[str
 
 def test_the_repository_is_what_git_would_track() -> None:
     names = {str(path.relative_to(ROOT)) for path in FILES}
-    assert {"pyproject.toml", "service/discreet/errors.py", "tests/test_house.py", ".ci/run"} <= names
+    assert {
+        "pyproject.toml",
+        "service/discreet/errors.py",
+        "tests/test_house.py",
+        ".ci/run",
+    } <= names
     assert not [name for name in names if name.startswith((".venv/", ".git/")) or ".pyc" in name]
 
 
@@ -162,7 +168,10 @@ def test_the_operating_systems_randomness_is_allowed() -> None:
 
 
 def test_privacy_draws_from_the_operating_system_only() -> None:
-    assert _complaints(house.reproducible_randomness, _within(MODULES, "service/discreet/privacy")) == []
+    assert (
+        _complaints(house.reproducible_randomness, _within(MODULES, "service/discreet/privacy"))
+        == []
+    )
 
 
 def test_broken_links_are_found(tmp_path: Path) -> None:
@@ -198,7 +207,7 @@ def _lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", program],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(folder)},
+        env=os.environ | {"PYTHONPATH": str(folder / "service")},
         capture_output=True,
         text=True,
         timeout=100,
@@ -214,12 +223,15 @@ def test_the_layers_hold() -> None:
     ("module", "breach"),
     [
         ("service/discreet/privacy/planted.py", "import redis"),
-        ("service/discreet/algorithms/planted.py", "from discreet.state import stores"),
-        ("service/discreet/state/planted.py", "import discreet.decisions"),
+        ("service/discreet/families/planted.py", "import discreet.decisions"),
+        ("service/discreet/families/planted.py", "from discreet.state import redis_store"),
+        ("service/discreet/families/p_dap/planted.py", "import discreet.families.fclub"),
+        ("service/discreet/state/planted.py", "import discreet.families"),
         ("service/discreet/decisions/planted.py", "import discreet.api"),
         ("service/discreet/decisions/planted.py", "import discreet.research"),
         ("service/discreet/decisions/planted.py", "import discreet.metrics"),
         ("service/discreet/commands/serve.py", "import discreet.research.noise"),
+        ("service/discreet/commands/serve.py", "import discreet.audit"),
         ("service/discreet/planted.py", "import discreet.errors  # in no layer"),
     ],
 )
@@ -232,3 +244,38 @@ def test_a_breached_layer_is_found(tmp_path: Path, module: str, breach: str) -> 
     assert answer.returncode == 1
     culprit = module.removeprefix("service/discreet/").removesuffix(".py").replace("/", ".")
     assert culprit in answer.stdout, answer.stdout
+
+
+def test_a_circle_of_imports_is_found() -> None:
+    circle = {"a": ["b"], "b": ["c"], "c": ["a"], "d": ["a"]}
+    assert set(house.import_cycle(circle)) == {"a", "b", "c"}
+    assert house.import_cycle({"a": ["b", "c"], "b": ["c"]}) == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports for type checking alone count too: they are a dependency all the same."""
+    graph = grimp.build_graph("discreet", exclude_type_checking_imports=False)
+    imports = {each: graph.find_modules_directly_imported_by(each) for each in graph.modules}
+    assert house.import_cycle(imports) == []
+
+
+def test_public_class_names_are_unique() -> None:
+    assert house.class_names("class A: ...\nclass _B: ...\ndef f():\n    class C: ...") == ["A"]
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for name in house.class_names(path.read_text()):
+            places.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_every_module_has_a_test_file_of_its_own() -> None:
+    """But for packages, programs and what others' tests are all about."""
+    package = ROOT / "service" / "discreet"
+    missing = []
+    for path in MODULES:
+        module = path.relative_to(package)
+        if module.stem in ("__init__", "__main__"):
+            continue
+        if not (ROOT / house.test_of(module)).exists():
+            missing.append(str(module))
+    assert missing == []

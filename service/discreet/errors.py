@@ -8,7 +8,7 @@ DiscreetError
 ├── Underpaid                a decision released more than was charged for it: never answered
 ├── StateOverflow            a sum would leave its 64-bit field; nothing was added
 ├── StoreUnavailable         the store did not answer; nothing is released (503)
-├── StoreUnsuitable          the store's settings would lose ledgers (eviction); refuse to start
+├── StoreUnsuitable          the store may lose ledgers or is of another schema; refuse to start
 ├── UnknownRecommender       no such recommender (404)
 ├── UnknownItem              no such item in this recommender (404 or 422)
 ├── UnknownDecision          no such event, or its recommender is gone (404)
@@ -71,7 +71,7 @@ class StoreUnavailable(DiscreetError):
 
 
 class StoreUnsuitable(DiscreetError):
-    """The store would forget ledgers: its settings must change before we start."""
+    """The store must not be used as it is: it may evict ledgers, or is of another schema."""
 
 
 class UnknownRecommender(DiscreetError, LookupError):

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+
 from discreet.cli import main
 from discreet.families.p_rec.run_parameters import VotingParameters, parameters_for
 

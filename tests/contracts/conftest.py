@@ -11,7 +11,7 @@ import redis
 from discreet.state.memory import MemoryStore
 from discreet.state.redis_store import open_store
 from discreet.state.stores import Store
-from discreet.state.urls import Kind, parse
+from discreet.state.urls import StoreKind, parse
 from tests.state.conftest import embedded_url  # noqa: F401  pytest finds fixtures by name
 from tests.state.places import Place
 from tests.state.servers import cluster
@@ -54,7 +54,7 @@ def server(place: Place) -> Iterator[Any]:
     """Yield a plain client of the same server or cluster, to write what no store writes."""
     assert place.url is not None
     location = parse(place.url)
-    if location.kind is Kind.CLUSTER:
+    if location.kind is StoreKind.CLUSTER:
         node = location.nodes[0]
         client: Any = redis.RedisCluster(host=node.host, port=node.port)
     else:

@@ -11,7 +11,7 @@ import pytest
 from discreet.errors import InvalidArgument, StoreUnavailable
 from discreet.privacy.charges import NEVER, UNLIMITED, Charge, Limit
 from discreet.state import checks
-from discreet.state.keys import Keys
+from discreet.state.keys import StoreKeys
 from discreet.state.redis_store import open_store
 from discreet.state.stores import Account, Debit, Debited, Ledger, Store
 from tests.state.places import ADA, BOB, ONE, Place, record, shared, spend, spent
@@ -259,7 +259,7 @@ async def test_an_unreadable_ledger_is_its_own_error_and_the_others_are_debited(
     place: Place, server: Any, content: bytes | None
 ) -> None:
     """Strings that no debit wrote; None stands for a key of another type."""
-    key = Keys(place.namespace).ledger(b"bad")
+    key = StoreKeys(place.namespace).ledger(b"bad")
     if content is None:
         server.rpush(key, "x")
     else:

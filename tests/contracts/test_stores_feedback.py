@@ -9,7 +9,7 @@ import pytest
 
 from discreet.errors import DiscreetError, InvalidArgument, StateOverflow, StoreUnavailable
 from discreet.privacy.charges import NEVER, UNLIMITED, Charge, Limit
-from discreet.state.keys import Keys
+from discreet.state.keys import StoreKeys
 from discreet.state.stores import (
     EXACT,
     OWN,
@@ -295,7 +295,7 @@ def plainly(outcomes: Any) -> list[Any]:
 async def test_an_unreadable_block_learns_nothing_and_the_others_do(
     place: Place, server: Any, content: bytes | None
 ) -> None:
-    keys, shard = Keys(place.namespace), shard_of(ADA)
+    keys, shard = StoreKeys(place.namespace), shard_of(ADA)
     key = keys.sums(shard, GENERATION) + b"bad"
     if content is None:
         server.rpush(key, "x")
@@ -315,7 +315,7 @@ async def test_an_unreadable_block_learns_nothing_and_the_others_do(
 @shared
 @pytest.mark.parametrize("part", ["sums", "own", "counts"])
 async def test_an_unreadable_index_learns_nothing(place: Place, server: Any, part: str) -> None:
-    keys = Keys(place.namespace)
+    keys = StoreKeys(place.namespace)
     key = getattr(keys, part)(shard_of(ADA), GENERATION)
     server.set(key, "x")
     blocks = {OWN: [(0, 1)], b"a": [(0, 1)]}

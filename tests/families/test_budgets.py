@@ -1,34 +1,48 @@
-"""Budgets under either accounting: prices, reports, and that keeping them changes nothing."""
+"""Budgets: prices, limits and reports."""
+
+import math
 
 import pytest
 
-from discreet.families.budgets import FREE, Terms
-from discreet.privacy.accountants import Budget, accountant
-from discreet.privacy.charges import Charge
-from discreet.privacy.events import Composed, RandomisedResponse
+from discreet.families.budgets import FREE, BudgetPolicy
+from discreet.privacy.charges import NANO, Charge
+from discreet.privacy.events import GaussianRelease, RandomisedResponse, Repeated
 
-EVENTS = (RandomisedResponse(0.5),)
+ONE = RandomisedResponse(0.1)
 
 
-@pytest.mark.parametrize("accounting", ["basic", "zcdp"])
-def test_prices_and_reports_are_the_accountants_own(accounting: str) -> None:
-    budget = Budget(epsilon=8.0, delta=1e-6)
-    terms = Terms(accounting=accounting, budget=budget)
-    own = accountant(accounting)
-    charge = own.charge(Composed(EVENTS))
-    assert terms.limit == own.limit(budget)
-    spent = FREE
-    for _ in range(3):
-        spent = spent + charge
-        for _ in range(2):  # the second time from memory
-            assert terms.charge(EVENTS) == charge
-            report = terms.report(spent=spent, charge=charge)
-            assert report.spent == own.spent(spent, budget)
-            assert report.remaining == own.remaining(spent, budget)
-            assert report.epsilon == pytest.approx(0.5, rel=1e-8)
+def admitted(policy: BudgetPolicy, charge: Charge) -> int:
+    total, count = Charge(), 0
+    while policy.limit.admits(total + charge):
+        total, count = total + charge, count + 1
+    return count
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "expected"), [(8.0, 1e-6, 210), (8.0, 0.0, 80), (0.5, 1e-6, 5)]
+)
+def test_either_rule_admits(epsilon: float, delta: float, expected: int) -> None:
+    policy = BudgetPolicy(epsilon=epsilon, delta=delta)
+    assert admitted(policy, policy.charge((ONE,))) == expected
+
+
+def test_gaussian_noise_is_admitted_by_rho_alone() -> None:
+    policy = BudgetPolicy(epsilon=8.0, delta=1e-6)
+    charge = policy.charge((GaussianRelease(6.41, math.sqrt(2)),))
+    assert admitted(policy, charge) == 43
 
 
 def test_nothing_released_is_free() -> None:
-    terms = Terms(accounting="basic", budget=Budget(epsilon=1.0, delta=0.0))
-    assert terms.charge(()) == Charge() == FREE
-    assert terms.report(spent=FREE).epsilon == 0.0
+    assert BudgetPolicy(epsilon=1.0).charge(()) == FREE
+
+
+def test_a_report_says_what_was_spent_and_what_is_left() -> None:
+    policy = BudgetPolicy(epsilon=2.0, delta=1e-6)
+    charge = policy.charge((Repeated(RandomisedResponse(0.5), 2),))
+    report = policy.report(spent=charge, charge=charge)
+    assert report.epsilon == 1.0
+    assert report.spent is not None
+    assert report.spent.epsilon == 1.0
+    assert report.remaining is not None
+    assert report.remaining.epsilon == 1.0
+    assert charge.nano_epsilon == NANO

@@ -2,8 +2,8 @@
 
 import pytest
 
-from discreet.families.questions import Ask, Candidate, Sparse, plain_ids, refuse_unused
 from discreet.errors import InvalidArgument
+from discreet.families.questions import Ask, Candidate, Sparse, plain_ids, refuse_unused
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,66 @@
 
 import itertools
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, hstack, identity, kron, vstack
 
-from discreet.families.p_dap.contract import Floats
-from discreet.families.shortlist import MOST_ARMS, Slots, grow_shortlist
-from tests.families.p_dap.playing import World
+from discreet.families.choice import Floats, Slots
+from discreet.families.shortlist import MOST_ARMS, grow_shortlist
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """Clustered contexts; an arm's mean is its popularity and a bump around a place of its own."""
+
+    seed: int
+    arms: int = 20
+    dimensions: int = 2
+    clusters: int = 6
+
+    def contexts(self, count: int) -> Floats:
+        rng = np.random.default_rng([self.seed, 1])
+        centres = rng.uniform(0.1, 0.9, (self.clusters, self.dimensions))
+        which = rng.choice(self.clusters, count, p=rng.dirichlet(np.full(self.clusters, 3.0)))
+        drawn = centres[which] + rng.normal(0.0, 0.07, (count, self.dimensions))
+        near: Floats = np.clip(drawn, 0.0, 1.0)
+        return near
+
+    def means(self, contexts: Floats) -> Floats:
+        rng = np.random.default_rng([self.seed, 2])
+        places = rng.uniform(0.0, 1.0, (self.arms, self.dimensions))
+        popularity = rng.uniform(0.02, 0.45, self.arms)
+        heights = rng.uniform(0.25, 0.5, self.arms)
+        squares = ((contexts[:, None, :] - places) ** 2).sum(axis=2)
+        means: Floats = popularity + heights * np.exp(-squares / (2 * 0.3**2))
+        return means
+
+
+def play(played: Played, world: World, *, steps: int, noise: NoiseSource) -> tuple[float, float]:
+    """Return the share of the best possible reward in the last quarter, and the whole regret.
+
+    Surveys come quickly at first and then every 250 steps, as if by the clock.
+    """
+    rng = np.random.default_rng([world.seed, 3])
+    contexts = world.contexts(steps)
+    means = world.means(contexts)
+    luck = rng.random(steps)
+    available = np.arange(world.arms)
+    earned = np.zeros(steps)
+    due = 25
+    for step in range(steps):
+        if step == due:
+            played.survey()
+            due += min(due, 250)
+        _, decision = played.decide(Request(contexts[step], available), noise)
+        earned[step] = means[step, decision.choices[0].slot]
+        played.learn(decision, float(luck[step] < earned[step]))
+    best = means.max(axis=1)
+    late = steps * 3 // 4
+    return float(earned[late:].sum() / best[late:].sum()), float((best - earned).sum())
 
 
 def value(means: Floats, shares: Floats, odds: Floats, listed: Slots) -> float:

@@ -1,16 +1,16 @@
-"""Keys that one script touches share a slot, and no two things share a key."""
+"""StoreKeys that one script touches share a slot, and no two things share a key."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidArgument
-from discreet.state.keys import Keys, frozen_sums
+from discreet.state.keys import StoreKeys, frozen_sums
 from discreet.state.slots import slot_of
 from discreet.state.stores import SHARDS, shard_of
 
 DIGEST = st.binary(min_size=1, max_size=40)
-KEYS = Keys()
+KEYS = StoreKeys()
 
 
 @given(DIGEST, DIGEST, DIGEST)
@@ -58,11 +58,11 @@ def test_different_things_have_different_keys(pairs: list[tuple[bytes, bytes]]) 
 
 def test_namespaces_are_apart() -> None:
     assert KEYS.ledger(b"x").startswith(b"discreet:")
-    assert Keys("other").ledger(b"x") != KEYS.ledger(b"x")
+    assert StoreKeys("other").ledger(b"x") != KEYS.ledger(b"x")
 
 
 @pytest.mark.parametrize("namespace", ["", "a{b", "a}b", "a b", "a:b", "ä", "x" * 65])
 def test_a_namespace_that_would_break_tags_is_refused(namespace: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
-        Keys(namespace)
+        StoreKeys(namespace)
     assert caught.value.argument == "namespace"

@@ -8,7 +8,7 @@ import pytest
 
 from discreet.errors import StoreUnavailable
 from discreet.state.client import StoreCommand
-from discreet.state.keys import Keys
+from discreet.state.keys import StoreKeys
 from discreet.state.redis_commands import RedisCommands
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +32,7 @@ class Scripted:
 
 def asking(*replies: Any) -> tuple[RedisCommands, Scripted]:
     client = Scripted(*replies)
-    return RedisCommands(client, Keys()), client  # type: ignore[arg-type]
+    return RedisCommands(client, StoreKeys()), client  # type: ignore[arg-type]
 
 
 async def test_one_command_is_sent_when_called_and_read_when_awaited() -> None:

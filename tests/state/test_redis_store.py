@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import InvalidArgument, StoreUnavailable, StoreUnsuitable
-from discreet.state.keys import Keys
+from discreet.state.keys import StoreKeys
 from discreet.state.redis_store import RedisStore, open_store
 from discreet.state.stores import SCHEMA, Ledger
 from tests.state.places import ONE, spend, spent
@@ -17,7 +17,7 @@ from tests.state.servers import Server, valkey
 
 pytestmark = pytest.mark.anyio
 
-KEYS = Keys()
+KEYS = StoreKeys()
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from discreet.errors import StoreUnavailable
 from discreet.privacy.charges import Charge, Limit
 from discreet.state.client import StoreClient, StoreCommand
-from discreet.state.keys import Keys
+from discreet.state.keys import StoreKeys
 from discreet.state.redis_store import RedisStore, open_store
 from discreet.state.stores import OWN, SHARDS, Account, Ledger, shard_of
 from tests.state.places import (
@@ -27,7 +27,7 @@ from tests.state.servers import Server, valkey
 
 pytestmark = pytest.mark.anyio
 
-KEYS = Keys()
+KEYS = StoreKeys()
 
 
 @pytest.fixture(scope="module")

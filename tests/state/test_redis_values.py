@@ -7,13 +7,13 @@ import pytest
 import redis
 
 from discreet.errors import StoreUnavailable
-from discreet.state.keys import Keys
+from discreet.state.keys import StoreKeys
 from discreet.state.redis_store import RedisStore, open_store
 
 pytestmark = pytest.mark.anyio
 
 NAMESPACE = "values"
-KEYS = Keys(NAMESPACE)
+KEYS = StoreKeys(NAMESPACE)
 
 
 @pytest.mark.parametrize(

@@ -4,35 +4,46 @@ import pytest
 
 from discreet.errors import InvalidArgument
 from discreet.state.redis_store import open_store
-from discreet.state.urls import Credentials, Kind, Location, Node, parse
+from discreet.state.urls import Credentials, StoreKind, StoreLocation, ServerAddress, parse
 
 
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
-        ("redis://cache", Location(Kind.SINGLE, (Node("cache", 6379),))),
-        ("redis://cache:7000/3", Location(Kind.SINGLE, (Node("cache", 7000),), db=3)),
-        ("redis://[::1]:7000", Location(Kind.SINGLE, (Node("::1", 7000),))),
+        ("redis://cache", StoreLocation(StoreKind.SINGLE, (ServerAddress("cache", 6379),))),
+        (
+            "redis://cache:7000/3",
+            StoreLocation(StoreKind.SINGLE, (ServerAddress("cache", 7000),), db=3),
+        ),
+        ("redis://[::1]:7000", StoreLocation(StoreKind.SINGLE, (ServerAddress("::1", 7000),))),
         (
             "redis://ada:s%40cret%3A@cache",
-            Location(
-                Kind.SINGLE, (Node("cache", 6379),), credentials=Credentials("ada", "s@cret:")
+            StoreLocation(
+                StoreKind.SINGLE,
+                (ServerAddress("cache", 6379),),
+                credentials=Credentials("ada", "s@cret:"),
             ),
         ),
         (
             "redis://:secret@cache/0",
-            Location(Kind.SINGLE, (Node("cache", 6379),), credentials=Credentials(None, "secret")),
+            StoreLocation(
+                StoreKind.SINGLE,
+                (ServerAddress("cache", 6379),),
+                credentials=Credentials(None, "secret"),
+            ),
         ),
-        ("unix:///run/a%20b.sock", Location(Kind.UNIX, path="/run/a b.sock")),
+        ("unix:///run/a%20b.sock", StoreLocation(StoreKind.UNIX, path="/run/a b.sock")),
         (
             "unix://:secret@/run/s?db=2",
-            Location(Kind.UNIX, path="/run/s", db=2, credentials=Credentials(None, "secret")),
+            StoreLocation(
+                StoreKind.UNIX, path="/run/s", db=2, credentials=Credentials(None, "secret")
+            ),
         ),
         (
             "redis+sentinel://:p@a,b:27000/main/1?sentinel_password=q",
-            Location(
-                Kind.SENTINEL,
-                (Node("a", 26379), Node("b", 27000)),
+            StoreLocation(
+                StoreKind.SENTINEL,
+                (ServerAddress("a", 26379), ServerAddress("b", 27000)),
                 service="main",
                 db=1,
                 credentials=Credentials(None, "p"),
@@ -41,11 +52,18 @@ from discreet.state.urls import Credentials, Kind, Location, Node, parse
         ),
         (
             "redis+cluster://a,b:7001,[fe80::1]:7002",
-            Location(Kind.CLUSTER, (Node("a", 6379), Node("b", 7001), Node("fe80::1", 7002))),
+            StoreLocation(
+                StoreKind.CLUSTER,
+                (
+                    ServerAddress("a", 6379),
+                    ServerAddress("b", 7001),
+                    ServerAddress("fe80::1", 7002),
+                ),
+            ),
         ),
     ],
 )
-def test_accepted(url: str, expected: Location) -> None:
+def test_accepted(url: str, expected: StoreLocation) -> None:
     assert parse(url) == expected
 
 

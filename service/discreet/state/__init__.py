@@ -1,13 +1,16 @@
-"""Where sums and ledgers live. May import privacy's integer charges and errors; never decisions.
+"""Where ledgers, claims, sums and models live. May import privacy's charges and errors only.
 
     stores        what a store must do; everything above knows only this
-    memory        the store as dictionaries, for simulations        (expiring)
-    redis_store   the store on Redis or Valkey, one method a script (scripts, lua/, keys, replies)
-      urls        where it is: single, TLS, Sentinel, Cluster
-      routes      which server runs a command, and what may be sent twice (cluster, commands)
-      lanes       one server: connected, or trying to be            (dialling, wire)
-    embedded      a real server of our own                          (keeper)
-    codec, checks what is written, and what is refused before it is
+    memory        the store as dictionaries, for simulations (memory_sums, memory_values, expiring)
+    redis_store   the store on Redis or Valkey: a method for each command (redis_sums, redis_values)
+      scripts     the Lua scripts, in lua/
+      keys        every key, and which of them share a slot (slots)
+      replies     what comes back, and what of it cannot be read (codec)
+      client      the bridge to whatever carries commands; wire/ is our own
+      urls        where a store is: single, TLS, Sentinel, Cluster
+    embedded      a real server of our own (keeper)
+    checks        what every store refuses
+    principals    digests of client and event ids
 
 Nothing is imported here: the keeper must start quickly.
 """

@@ -15,9 +15,8 @@ from discreet.state.stores import Ledger, Vector
 
 _PACKED = np.dtype(">i8")
 _TERMS = struct.Struct(">6q")
-_LEDGER = struct.Struct(">6q")
-ACCOUNT_BYTES = 24
-"""Three columns of 8 bytes."""
+_COLUMNS = struct.Struct(">3q")
+ACCOUNT_BYTES = _COLUMNS.size
 
 
 def pack_vector(vector: Vector) -> bytes:
@@ -48,7 +47,6 @@ def pack_terms(charge: Charge, limit: Limit) -> bytes:
     )
 
 
-@lru_cache(maxsize=4_096)
 def unpack_ledger(stored: bytes | None) -> Ledger:
     """Return what a ledger holds; no ledger holds nothing.
 
@@ -58,10 +56,19 @@ def unpack_ledger(stored: bytes | None) -> Ledger:
     if stored is None:
         return Ledger()
     if len(stored) == ACCOUNT_BYTES:
-        stored += bytes(ACCOUNT_BYTES)
-    if len(stored) != _LEDGER.size:
+        return Ledger(unpack_charge(stored))
+    return Ledger(unpack_charge(stored[:ACCOUNT_BYTES]), unpack_charge(stored[ACCOUNT_BYTES:]))
+
+
+@lru_cache(maxsize=4_096)
+def unpack_charge(stored: bytes) -> Charge:
+    """Return the three columns of one account; raise ValueError for what no debit can have written.
+
+    Kept, because the same totals come again and again: most are a few times one price.
+    """
+    if len(stored) != ACCOUNT_BYTES:
         raise ValueError("a ledger of the wrong length")
-    columns = _LEDGER.unpack(stored)
+    columns = _COLUMNS.unpack(stored)
     if min(columns) < 0 or max(columns) > UNLIMITED:
         raise ValueError("a ledger outside its range")
-    return Ledger(Charge(*columns[:3]), Charge(*columns[3:]))
+    return Charge(*columns)

@@ -31,7 +31,7 @@ DEFAULT_NAMESPACE = "discreet"
 _NAMESPACE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-class Keys:
+class StoreKeys:
     """The keys of one deployment; several may share a store under different namespaces."""
 
     def __init__(self, namespace: str = DEFAULT_NAMESPACE) -> None:

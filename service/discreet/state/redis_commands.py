@@ -6,12 +6,12 @@ from typing import Any, Generic, TypeVar
 from discreet.errors import DiscreetError
 from discreet.state import replies
 from discreet.state.client import StoreClient, StoreCommand, Word
-from discreet.state.keys import Keys
+from discreet.state.keys import StoreKeys
 
 T = TypeVar("T")
 
 
-class Answer(Generic[T]):
+class PendingAnswer(Generic[T]):
     """What replies come to, worked out where it is awaited; the commands are on their way."""
 
     __slots__ = ("_read", "_replies")
@@ -27,7 +27,7 @@ class Answer(Generic[T]):
 class RedisCommands:
     """A client, the keys of a namespace, and three ways to ask."""
 
-    def __init__(self, client: StoreClient, keys: Keys) -> None:
+    def __init__(self, client: StoreClient, keys: StoreKeys) -> None:
         self._client = client
         self._keys = keys
 
@@ -41,21 +41,21 @@ class RedisCommands:
     ) -> Awaitable[T]:
         """Send one command; raise its error."""
         sent = self._client.send([StoreCommand(key, words, repeatable)])
-        return Answer(sent, lambda found: _unless_failed(read, found[0]))
+        return PendingAnswer(sent, lambda found: _unless_failed(read, found[0]))
 
     def _ask_all(
         self, read: Callable[[Any], T], commands: Sequence[StoreCommand]
     ) -> Awaitable[list[T]]:
         """Send many commands; raise the error of the first that failed."""
         sent = self._client.send(commands)
-        return Answer(sent, lambda found: [_unless_failed(read, reply) for reply in found])
+        return PendingAnswer(sent, lambda found: [_unless_failed(read, reply) for reply in found])
 
     def _ask_each(
         self, read: Callable[[Any], T], commands: Sequence[StoreCommand]
     ) -> Awaitable[list[T | DiscreetError]]:
         """Send many commands; list the error of each that failed in its place."""
         sent = self._client.send(commands)
-        return Answer(sent, lambda found: [replies.outcome(read, reply) for reply in found])
+        return PendingAnswer(sent, lambda found: [replies.outcome(read, reply) for reply in found])
 
 
 def _unless_failed(read: Callable[[Any], T], reply: Any) -> T:

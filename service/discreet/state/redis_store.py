@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Mapping
 
 from discreet.errors import InvalidArgument, StoreUnsuitable
 from discreet.state import checks, replies, scripts
-from discreet.state.keys import DEFAULT_NAMESPACE, Keys
+from discreet.state.keys import DEFAULT_NAMESPACE, StoreKeys
 from discreet.state.redis_sums import RedisSums
 from discreet.state.redis_values import RedisValues
 from discreet.state.stores import SCHEMA, Event, Registry
@@ -29,7 +29,9 @@ def open_store(
     if not 0.05 <= timeout <= 60:
         raise InvalidArgument("timeout", "must be 0.05 to 60 seconds")
     sources = [script.source for script in scripts.ALL]
-    return RedisStore(CommandSender(parse(url), scripts=sources, timeout=timeout), Keys(namespace))
+    return RedisStore(
+        CommandSender(parse(url), scripts=sources, timeout=timeout), StoreKeys(namespace)
+    )
 
 
 class RedisStore(RedisSums, RedisValues):

@@ -14,7 +14,7 @@ from discreet.state import checks, replies, scripts
 from discreet.state.client import StoreCommand, Word
 from discreet.state.codec import ACCOUNT_BYTES, pack_terms, unpack_ledger, unpack_vector
 from discreet.state.keys import frozen_sums
-from discreet.state.redis_commands import Answer, RedisCommands
+from discreet.state.redis_commands import PendingAnswer, RedisCommands
 from discreet.state.stores import (
     NO_CHARGE,
     SHARDS,
@@ -106,7 +106,7 @@ class RedisSums(RedisCommands):
             return StoreCommand(release, scripts.FREEZE.call(keys, number))
 
         sent = self._ask_all(replies.nothing, [command(shard) for shard in range(SHARDS)])
-        return Answer(sent, replies.nothing)
+        return PendingAnswer(sent, replies.nothing)
 
     def frozen(self, *, generation: bytes, number: int) -> Awaitable[Mapping[bytes, Vector]]:
         checks.digest("generation", generation)
@@ -114,7 +114,7 @@ class RedisSums(RedisCommands):
         frozen = [self._keys.frozen(shard, generation) for shard in range(SHARDS)]
         keys = [frozen_sums(each, number) for each in frozen]
         commands = [StoreCommand(key, scripts.FROZEN.call((key,))) for key in keys]
-        return Answer(self._ask_all(_vectors, commands), _added_up)
+        return PendingAnswer(self._ask_all(_vectors, commands), _added_up)
 
     def discard(self, *, generation: bytes, number: int) -> Awaitable[None]:
         checks.digest("generation", generation)
@@ -139,7 +139,7 @@ class RedisSums(RedisCommands):
         checks.digest("generation", generation)
         keys = [self._keys.own(shard, generation) for shard in range(SHARDS)]
         commands = [StoreCommand(key, (b"SMEMBERS", key)) for key in keys]
-        return Answer(self._ask_all(replies.whole, commands), _merged)
+        return PendingAnswer(self._ask_all(replies.whole, commands), _merged)
 
     def forget_own(self, *, generation: bytes, principal: bytes) -> Awaitable[bool]:
         checks.digest("generation", generation)

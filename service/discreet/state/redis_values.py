@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Sequence
 from discreet.state import checks, replies, scripts
 from discreet.state.client import StoreCommand, Word
 from discreet.state.ready import Ready
-from discreet.state.redis_commands import Answer, RedisCommands
+from discreet.state.redis_commands import PendingAnswer, RedisCommands
 from discreet.state.runs import packed_runs
 from discreet.state.stores import Blob, Written
 
@@ -42,7 +42,7 @@ class RedisValues(RedisCommands):
         for key in checks.digests("keys", keys):
             blob = self._keys.blob(key)
             commands.append(StoreCommand(blob, (b"UNLINK", blob, self._keys.page(key))))
-        return Answer(self._ask_all(replies.nothing, commands), replies.nothing)
+        return PendingAnswer(self._ask_all(replies.nothing, commands), replies.nothing)
 
     def read_page(self, *, page: bytes, start: int = 0, end: int | None = None) -> Awaitable[bytes]:
         key = self._keys.page(checks.digest("page", page))

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from discreet.errors import DiscreetError, StateOverflow, StoreUnavailable, UnknownDecision
 from discreet.state import checks
-from discreet.state.codec import ACCOUNT_BYTES, unpack_ledger
+from discreet.state.codec import ACCOUNT_BYTES, unpack_charge, unpack_ledger
 from discreet.state.stores import (
     NO_CHARGE,
     Blob,
@@ -67,8 +67,7 @@ def learned(reply: tuple[int, int, bytes, bytes]) -> Learned:
     claim, added, price, ledger = reply
     if claim == -1:
         raise StateOverflow("a statistic would leave its 64-bit field")
-    # A price is packed like the first account of a ledger.
-    paid = unpack_ledger(price).answers if price else NO_CHARGE
+    paid = unpack_charge(price) if price else NO_CHARGE
     return Learned(_CLAIMS[claim], added == 1, paid, unpack_ledger(ledger))
 
 

@@ -7,7 +7,7 @@ from importlib import resources
 from discreet.state.client import Word
 
 
-class Script:
+class LuaScript:
     """One script, called by its digest. `functions` names the file of functions that it uses."""
 
     def __init__(self, name: str, functions: str | None = None) -> None:
@@ -23,26 +23,26 @@ class Script:
         return (b"EVALSHA", self.digest, len(keys), *keys, *arguments)
 
 
-SPEND = Script("spend", "ledger")
-FORGET_MARKERS = Script("forget_markers")
-LEARN = Script("learn", "ledger")
-FREEZE = Script("freeze")
-FROZEN = Script("frozen")
-DISCARD = Script("discard", "directory")
-FORGET_OWN = Script("forget_own")
-ERASE_SUMS = Script("erase_sums", "directory")
-CLAIM_EVENT = Script("claim_event")
-ANSWER_EVENT = Script("answer_event")
-SCHEMA = Script("schema")
-PUT_DOCUMENT = Script("put_document")
-REMOVE_DOCUMENT = Script("remove_document")
-REGISTRY = Script("registry")
-SECRET = Script("secret")
-SAVE_BLOB = Script("save_blob")
-WRITE_PAGE = Script("write_page")
-APPEND_PAGE = Script("append_page")
-ENROL = Script("enrol")
-HOLD = Script("hold")
-LET_GO = Script("let_go")
+SPEND = LuaScript("spend", "ledger")
+FORGET_MARKERS = LuaScript("forget_markers")
+LEARN = LuaScript("learn", "ledger")
+FREEZE = LuaScript("freeze")
+FROZEN = LuaScript("frozen")
+DISCARD = LuaScript("discard", "directory")
+FORGET_OWN = LuaScript("forget_own")
+ERASE_SUMS = LuaScript("erase_sums", "directory")
+CLAIM_EVENT = LuaScript("claim_event")
+ANSWER_EVENT = LuaScript("answer_event")
+SCHEMA = LuaScript("schema")
+PUT_DOCUMENT = LuaScript("put_document")
+REMOVE_DOCUMENT = LuaScript("remove_document")
+REGISTRY = LuaScript("registry")
+SECRET = LuaScript("secret")
+SAVE_BLOB = LuaScript("save_blob")
+WRITE_PAGE = LuaScript("write_page")
+APPEND_PAGE = LuaScript("append_page")
+ENROL = LuaScript("enrol")
+HOLD = LuaScript("hold")
+LET_GO = LuaScript("let_go")
 
-ALL = tuple(each for each in list(globals().values()) if isinstance(each, Script))
+ALL = tuple(each for each in list(globals().values()) if isinstance(each, LuaScript))

@@ -30,7 +30,7 @@ ACCEPTED = (
 )
 
 
-class Kind(Enum):
+class StoreKind(Enum):
     """How the commands find their server."""
 
     SINGLE = "redis"
@@ -40,7 +40,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ServerAddress:
     """One server's address."""
 
     host: str
@@ -56,11 +56,11 @@ class Credentials:
 
 
 @dataclass(frozen=True, slots=True)
-class Location:
+class StoreLocation:
     """A store's URL, read. `nodes` are servers, Sentinels or any members of the cluster."""
 
-    kind: Kind
-    nodes: tuple[Node, ...] = ()
+    kind: StoreKind
+    nodes: tuple[ServerAddress, ...] = ()
     path: str = ""
     service: str = ""
     db: int = 0
@@ -74,7 +74,7 @@ def refused(reason: str) -> InvalidArgument:
     return InvalidArgument("store", reason)
 
 
-def parse(url: str) -> Location:
+def parse(url: str) -> StoreLocation:
     """Read a store's URL, or raise `InvalidArgument` that says what would be accepted."""
     try:
         parts = _split(url)
@@ -91,7 +91,7 @@ def parse(url: str) -> Location:
         location = _unix(parts, options)
     elif scheme in ("redis", "rediss") and topology in ("", "sentinel", "cluster"):
         tls = _tls(options) if scheme == "rediss" else None
-        location = _network(parts, options, Kind(topology or "redis"), tls)
+        location = _network(parts, options, StoreKind(topology or "redis"), tls)
     else:
         raise refused(f"must begin with one of {ACCEPTED}")
     if options:
@@ -113,12 +113,12 @@ def _split(url: str) -> SplitResult:
     return urlsplit(f"{scheme}://{rest[end:]}")._replace(netloc=rest[:end])
 
 
-def _unix(parts: SplitResult, options: dict[str, str]) -> Location:
+def _unix(parts: SplitResult, options: dict[str, str]) -> StoreLocation:
     credentials, rest = _credentials(parts.netloc)
     if rest or not parts.path.startswith("/") or len(parts.path) == 1:
         raise refused("must name a socket by its absolute path: unix:///path/to/socket")
-    return Location(
-        kind=Kind.UNIX,
+    return StoreLocation(
+        kind=StoreKind.UNIX,
         path=unquote(parts.path),
         db=_db(options.pop("db", "0")),
         credentials=credentials,
@@ -126,29 +126,29 @@ def _unix(parts: SplitResult, options: dict[str, str]) -> Location:
 
 
 def _network(
-    parts: SplitResult, options: dict[str, str], kind: Kind, tls: ssl.SSLContext | None
-) -> Location:
+    parts: SplitResult, options: dict[str, str], kind: StoreKind, tls: ssl.SSLContext | None
+) -> StoreLocation:
     credentials, hosts = _credentials(parts.netloc)
     nodes = tuple(
-        _node(each, 26379 if kind is Kind.SENTINEL else 6379) for each in hosts.split(",")
+        _node(each, 26379 if kind is StoreKind.SENTINEL else 6379) for each in hosts.split(",")
     )
     path = [unquote(segment) for segment in parts.path.split("/") if segment]
     service = ""
     sentinel_credentials = Credentials()
-    if kind is Kind.SENTINEL:
+    if kind is StoreKind.SENTINEL:
         if not path:
             raise refused("must name the monitored service: redis+sentinel://host:26379/service")
         service = path.pop(0)
         sentinel_credentials = Credentials(
             options.pop("sentinel_username", None), options.pop("sentinel_password", None)
         )
-    if kind is Kind.SINGLE and len(nodes) > 1:
+    if kind is StoreKind.SINGLE and len(nodes) > 1:
         raise refused("names several hosts; use redis+sentinel:// or redis+cluster:// for that")
-    if kind is Kind.CLUSTER and path:
+    if kind is StoreKind.CLUSTER and path:
         raise refused("a cluster has one database; leave the path out")
     if len(path) > 1:
         raise refused("has a path with too many parts")
-    return Location(
+    return StoreLocation(
         kind=kind,
         nodes=nodes,
         service=service,
@@ -169,7 +169,7 @@ def _credentials(netloc: str) -> tuple[Credentials, str]:
     return Credentials(unquote(username) or None, unquote(password)), rest
 
 
-def _node(text: str, default: int) -> Node:
+def _node(text: str, default: int) -> ServerAddress:
     try:
         # urlsplit knows about ports and bracketed IPv6 addresses.
         parts = urlsplit(f"//{text}")
@@ -178,7 +178,7 @@ def _node(text: str, default: int) -> Node:
         host, port = None, None
     if not host or port == 0:
         raise refused("needs a host, or host:port, with a port from 1 to 65535")
-    return Node(unquote(host), port or default)
+    return ServerAddress(unquote(host), port or default)
 
 
 def _db(text: str) -> int:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import DiscreetError
-from discreet.families.contract import Resources
 from discreet.families.mirror_descent.document import MirrorDescentDocument
 from discreet.families.mirror_descent.recommender import MirrorDescentRecommender
 from discreet.families.observer import NullObserver, Observer
@@ -22,6 +21,7 @@ from discreet.families.questions import (
     Receipt,
     Sparse,
 )
+from discreet.families.resources import Resources
 from discreet.families.stored import StoredDocument
 from discreet.privacy.noise import NoiseSource, SystemNoise
 from discreet.state.memory import MemoryStore

@@ -70,7 +70,7 @@ def test_what_cannot_be_mixed_is_refused(content: bytes) -> None:
 
 
 def test_an_exchange_says_only_what_is_new() -> None:
-    exchange = ModelExchange(name="feed", tell=lambda: MESSAGE, observer=NullObserver())
+    exchange = ModelExchange(name="feed", message=lambda: MESSAGE, observer=NullObserver())
     assert exchange.answer(peer="b", seen=b"") == MESSAGE.encode()
     assert len(exchange.answer(peer="b", seen=MESSAGE.revision)) < 64
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+
 from discreet.errors import DiscreetError
 from discreet.families.contract import Resources
 from discreet.families.observer import NullObserver

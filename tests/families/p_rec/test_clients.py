@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 from cachetools import LRUCache
+
 from discreet.families.p_rec.clients import ClientState
 from discreet.families.p_rec.credits import Credits, VoteTally
 from discreet.families.p_rec.history import ClientHistory
 from discreet.state.memory import MemoryStore
-
 from tests.families.p_rec.conftest import VOTERS, Bench, stored_document
 
 pytestmark = pytest.mark.anyio

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from discreet.errors import InvalidArgument
 from discreet.families.p_rec.credits import Ballots, Credits
 

@@ -1,9 +1,9 @@
 """What can be written, and what cannot change while a run that was charged for it goes on."""
 
 import pytest
+
 from discreet.families.documents import ItemDocument, UnusableItem
 from discreet.families.p_rec.document import VotersDocument
-
 from tests.families.p_rec.conftest import document
 
 

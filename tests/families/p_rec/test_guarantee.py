@@ -1,7 +1,6 @@
 """The card: voters are protected, clients are not, and the prices are those that are charged."""
 
 from discreet.families.p_rec.guarantee import guarantee_card
-
 from tests.families.p_rec.conftest import Bench
 
 

@@ -1,6 +1,7 @@
 """A client's page: eight bytes a record, read piece by piece."""
 
 import pytest
+
 from discreet.errors import StateOverflow
 from discreet.families.p_rec.history import (
     AnswerRecord,

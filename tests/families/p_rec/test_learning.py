@@ -1,12 +1,12 @@
 """A client's opinion: counted once, contradicted never."""
 
 import pytest
+
 from discreet.errors import DiscreetError, InvalidArgument, RewardConflict, UnknownDecision
 from discreet.families.p_rec.history import ClientOpinion
 from discreet.families.p_rec.learning import AnswerPlace, opinion_of
 from discreet.families.questions import Lesson, Receipt
 from discreet.state.stores import NO_CHARGE
-
 from tests.families.p_rec.conftest import Bench
 
 pytestmark = pytest.mark.anyio

@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+
 from discreet.families.p_rec.credits import Ballots, Credits
 from discreet.families.p_rec.model import DrawnObject, RunView, begin_run, draw
 from discreet.families.p_rec.run_parameters import RunParameters, VotingParameters, parameters_for

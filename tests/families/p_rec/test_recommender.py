@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Sequence
 from typing import Any
 
 import pytest
+
 from discreet.errors import (
     BudgetExhausted,
     InvalidArgument,
@@ -21,7 +22,6 @@ from discreet.families.questions import Answered, Ask
 from discreet.research.noise import SeededNoise
 from discreet.state.memory import MemoryStore
 from discreet.state.ready import Failed
-
 from tests.families.p_rec.conftest import (
     NAME,
     VOTERS,

@@ -1,9 +1,9 @@
 """Rounds: made once, closed once, found by id and by number."""
 
 import pytest
+
 from discreet.errors import InvalidArgument
 from discreet.families.p_rec import rounds as rounds_module
-
 from tests.families.p_rec.conftest import Bench
 
 pytestmark = pytest.mark.anyio

@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+
 from discreet.errors import InvalidArgument
 from discreet.families.p_rec.run_parameters import (
     RunParameters,

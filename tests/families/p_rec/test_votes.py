@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 from cachetools import LRUCache
+
 from discreet.errors import InvalidArgument
 from discreet.families.p_rec.votes import Vote, stretches
 from discreet.state.memory import MemoryStore
-
 from tests.families.p_rec.conftest import Bench, InterruptedStore, stored_document
 
 pytestmark = pytest.mark.anyio

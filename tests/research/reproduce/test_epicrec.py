@@ -9,8 +9,9 @@ import pytest
 from discreet.errors import InvalidArgument
 from discreet.research.reproduce.epicrec import reproduce
 from discreet.research.reproduce.epicrec_tables import losses, row
-from discreet.research.reproduce.epicrec_trials import FIELDS, METHODS, Fold, Sums, load
-from discreet.research.reproduce.papers import PAPERS, Options, Reproduction
+from discreet.research.reproduce.epicrec_trials import FIELDS, METHODS, Fold, FoldTotals, load
+from discreet.research.reproduce.papers import PAPERS, ReproductionOptions
+from discreet.research.reproduce.tables import Reproduction
 
 ROW = {
     "dataset",
@@ -26,15 +27,15 @@ ROW = {
 
 @pytest.fixture(scope="module")
 def found() -> Reproduction:
-    heard: list[tuple[int, int]] = []
+    seen: list[tuple[int, int]] = []
 
     def watch(done: int, total: int, what: str) -> None:
-        heard.append((done, total))
+        seen.append((done, total))
 
-    options = Options(quick=True, rounds=3, processes=1)
+    options = ReproductionOptions(quick=True, rounds=3, processes=1)
     result = reproduce(options, watch)
-    assert heard[-1][0] == heard[-1][1]
-    assert [done for done, _ in heard] == sorted(done for done, _ in heard)
+    assert seen[-1][0] == seen[-1][1]
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     return result
 
 
@@ -73,7 +74,7 @@ def test_what_was_left_out_is_said(found: Reproduction) -> None:
     notes = " ".join(found.notes)
     assert "left out" in notes
     assert "movielens, yelp" in notes
-    assert "made-up crowd" in notes
+    assert "synthetic crowd" in notes
     assert "quick" in notes
 
 
@@ -95,7 +96,7 @@ def test_references_and_figures_are_there(found: Reproduction) -> None:
 
 def test_a_folder_without_the_data_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="ml-1m"):
-        reproduce(Options(data=tmp_path), lambda done, total, what: None)
+        reproduce(ReproductionOptions(data=tmp_path), lambda done, total, what: None)
 
 
 def test_a_data_set_needs_its_folder() -> None:
@@ -107,22 +108,22 @@ def test_a_fold_is_the_same_again_apart_from_its_time() -> None:
     fold = Fold("synthetic", None, 3, 2, 2, {"single": (0.5,), "category": (0.5,)})
     one, two = fold.run(), fold.run()
     timed = FIELDS.index("seconds")
-    assert one.tallies.keys() == two.tallies.keys()
-    for key, table in one.tallies.items():
+    assert one.by_method.keys() == two.by_method.keys()
+    for key, table in one.by_method.items():
         assert np.array_equal(
-            np.delete(table, timed, axis=1), np.delete(two.tallies[key], timed, axis=1)
+            np.delete(table, timed, axis=1), np.delete(two.by_method[key], timed, axis=1)
         )
         assert not np.array_equal(table[0], table[1])  # seeds differ
-    assert {key[1] for key in one.tallies if key[0] == "single"} == set(METHODS)
+    assert {key[1] for key in one.by_method if key[0] == "single"} == set(METHODS)
 
 
 def test_a_row_is_made_of_sums() -> None:
-    sums = Sums(Fold("synthetic", None, 0, 2, 1, {}))
+    sums = FoldTotals(Fold("synthetic", None, 0, 2, 1, {}))
     sums.add(("raw", "raw", 0.0), 0, people=2, ratings=4, error=2.0, ndcg=1.0)
     key = ("single", "ours", 0.5)
     sums.add(key, 0, people=2, ratings=4, error=3.0, ndcg=0.5, aggregate=7.0, seconds=0.2)
-    assert losses(sums.tallies, key).tolist() == [0.5]
-    assert row("d", sums.tallies, key) == {
+    assert losses(sums.by_method, key).tolist() == [0.5]
+    assert row("d", sums.by_method, key) == {
         "dataset": "d",
         "system": "single",
         "method": "ours",

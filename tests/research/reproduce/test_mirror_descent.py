@@ -57,11 +57,12 @@ def test_figure_2_less_privacy_less_regret(found: Reproduction) -> None:
     regrets = [_regret(found, epsilon=epsilon, **base) for epsilon in (0.1, 1.0, 10.0)]
     exact = {"reading": "non-private", "topology": "ring", "nodes": 8, "lambda": 0.0}
     assert regrets[0] > regrets[1] > regrets[2] > _regret(found, **exact)
-    # The model of the last quarter was released after four fifths of the records, at most.
+    # The model that predicts the last quarter was released before it or in its midst.
     served = _accuracy(found, epsilon=1.0, **base)
     assert served > 0.88 * _accuracy(found, **exact)
     served_exact = _accuracy(found, reading="served", epsilon=None)
-    assert served_exact > 0.97 * _accuracy(found, **exact)
+    assert served < served_exact
+    assert served_exact > 0.9 * _accuracy(found, **exact)
     assert _accuracy(found, reading="published", epsilon=1.0) < 0.55
 
 

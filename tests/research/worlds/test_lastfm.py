@@ -31,5 +31,5 @@ def test_names_what_is_missing_or_broken(tmp_path: Path) -> None:
     (tmp_path / "user_artists.dat").write_text("userID\tartistID\nx\ty\n")
     with pytest.raises(InvalidArgument, match="cannot be read"):
         listened(tmp_path)
-    with pytest.raises(InvalidArgument, match="nothing"):
+    with pytest.raises(InvalidArgument, match="empty"):
         popular(np.zeros((0, 2), dtype=np.int64), columns=3)

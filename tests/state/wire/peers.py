@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 
-from discreet.state.wire.commands import Group, PendingCommand, packed
+from discreet.state.wire.commands import CommandGroup, PendingCommand, packed
 from discreet.state.wire.connection import PipelinedConnection
 
 
@@ -57,7 +57,7 @@ def commands(
     size: int, *deadlines: float, payload: bytes = packed((b"N",)), repeatable: bool = False
 ) -> list[PendingCommand]:
     """Return so many commands of one group; the first have these deadlines, the others none."""
-    group = Group(asyncio.get_running_loop(), size)
+    group = CommandGroup(asyncio.get_running_loop(), size)
     until = [*deadlines, *[float("inf")] * (size - len(deadlines))]
     return [
         PendingCommand(payload, b"", repeatable, until[position], group, position)

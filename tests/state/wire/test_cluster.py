@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import StoreUnavailable
 from discreet.privacy.charges import Charge
-from discreet.state.keys import Keys
+from discreet.state.keys import StoreKeys
 from discreet.state.redis_store import RedisStore, open_store
 from discreet.state.slots import slot_of
 from discreet.state.stores import Debit
@@ -19,7 +19,7 @@ from tests.state.servers import ClusterOf6, cluster, eventually, settled
 pytestmark = pytest.mark.anyio
 
 ONE = Charge(nano_epsilon=1)
-KEYS = Keys()
+KEYS = StoreKeys()
 HANG = 90
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from discreet.errors import StoreUnavailable
-from discreet.state.wire.commands import Group, packed, packed_group
+from discreet.state.wire.commands import CommandGroup, packed, packed_group
 from tests.state.wire.peers import commands
 
 pytestmark = pytest.mark.anyio
@@ -34,7 +34,7 @@ async def test_a_group_that_nobody_awaits_any_more_is_done() -> None:
 
 
 async def test_an_empty_group_is_answered_at_once() -> None:
-    assert await Group(asyncio.get_running_loop(), 0).future == []
+    assert await CommandGroup(asyncio.get_running_loop(), 0).future == []
     assert await packed_group([])[0].future == []
 
 

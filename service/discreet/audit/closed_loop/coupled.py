@@ -100,6 +100,10 @@ class Path:
         if self.number % 2 and release == 0:
             # As if many people had come: models that grow with their numbers do so.
             return [round(4 * scale) for scale in scales]
+        if self.number % 2:
+            # As if each part of the model had been visited by people of another taste.
+            signs = ((-1) ** (k + k // 2 + k // 4 + release) for k in range(len(scales)))
+            return [round((4 + 4 * s) * scale) for s, scale in zip(signs, scales, strict=True)]
         turn = math.sqrt(2 + self.number + 7 * release)
         return [round(3 * scale * math.sin(turn * (k + 1))) for k, scale in enumerate(scales)]
 
@@ -250,7 +254,8 @@ class CoupledWorlds:
         first.moved_by = []
         released = await self._run_release(first, step)
         made = list(first.made)
-        second.moved_by = await self._difference(*made[0]) if made else []
+        worker = step.worker if isinstance(step, Waits) else 0
+        second.moved_by = await self._difference(worker, *made[0]) if made else []
         also = await self._run_release(second, step)
         if released != also or len(made) != len(second.made):
             raise ToldApart("a release comes at another moment", answers=False)
@@ -273,7 +278,7 @@ class CoupledWorlds:
         world.stage.store.lose = None
         return released
 
-    async def _difference(self, model: Any, scales: list[float]) -> list[int]:
+    async def _difference(self, worker: int, model: Any, scales: list[float]) -> list[int]:
         """Return what must be added to the noise of the second world to end in the same model.
 
         The second world's next model is made with the first one's noise, and with every draw of it
@@ -281,7 +286,7 @@ class CoupledWorlds:
         stored.
         """
         _, second = self._worlds
-        recommender = await second.stage.recommender()
+        recommender = await second.stage.recommender(worker)
         gathered = await recommender.gather(recommender.current.number + 1)
         steps = self._path.steps(second.releases, scales)
 

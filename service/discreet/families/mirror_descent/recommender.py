@@ -11,7 +11,6 @@ from discreet.families.budgets import FREE, BudgetPolicy
 from discreet.families.cards import GuaranteeCard
 from discreet.families.choice import UtilityChoice
 from discreet.families.contract import Recommender
-from discreet.families.resources import Resources
 from discreet.families.mirror_descent.document import MirrorDescentDocument
 from discreet.families.mirror_descent.guarantee import guarantee_card
 from discreet.families.mirror_descent.learning import MirrorLearner, label_of
@@ -41,6 +40,7 @@ from discreet.families.questions import (
     PendingDecision,
     Question,
 )
+from discreet.families.resources import Resources
 from discreet.families.stored import StoredDocument
 from discreet.privacy.charges import Charge
 from discreet.privacy.noise import NoiseSource
@@ -109,7 +109,7 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
         self._mixture: NodeSums | None = None
         self._mixture_version = -1
         self._message: ModelMessage | None = None
-        self.offer(ModelExchange(name=name, tell=self.message, observer=resources.observer))
+        self.offer(ModelExchange(name=name, message=self.message, observer=resources.observer))
 
     def guarantee(self) -> GuaranteeCard:
         """Return the card, with where both dials stand."""

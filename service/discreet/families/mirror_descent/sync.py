@@ -110,14 +110,16 @@ class ModelExchange:
 
     PURPOSE: ClassVar[str] = "models for neighbours"
 
-    def __init__(self, *, name: str, tell: Callable[[], ModelMessage], observer: Observer) -> None:
+    def __init__(
+        self, *, name: str, message: Callable[[], ModelMessage], observer: Observer
+    ) -> None:
         self._name = name
-        self._tell = tell
+        self._message = message
         self._observer = observer
 
     def answer(self, *, peer: str, seen: bytes) -> bytes:
         """Return the message for a neighbour that has `seen` this revision, if any."""
-        content = self._tell().shortened(seen).encode()
+        content = self._message().shortened(seen).encode()
         self._observer.exchanged(
             recommender=self._name,
             peer=peer,

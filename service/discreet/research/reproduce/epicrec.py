@@ -1,14 +1,14 @@
-"""Regenerating the evaluation of EpicRec: Figures 4, 5, 6 and 7.
+"""The evaluation of EpicRec again: Figures 4, 5, 6 and 7.
 
 Figure 4 needs no data. Figures 5 to 7 are regenerated on MovieLens-1M and on the Yelp graph from
-the folder of data sets, which stands in for the Yelp data of a closed challenge; where neither is
-at hand, on a made-up crowd. `epicrec_trials` says how people, server and cross-validation are set
-up; the paper leaves open what its server did with items that nobody rated, so two reference points
-stand beside every loss: the raw history, and nothing at all.
+the folder of data sets, which takes the place of the Yelp data of a closed challenge; where neither
+is at hand, on a synthetic crowd. `epicrec_trials` says how people, server and cross-validation are
+set up. The paper leaves open what its server did with items that nobody rated, so two reference
+points stand beside every loss: the raw history, and nothing at all.
 
-"Ours" is what a hub sends (`discreet.families.collaborative.on_device.perturbation`). The rivals share the paper's
-phase 2, as in the paper. Beside these rows it is told what our calibration is worth alone, with
-that same phase 2, and what a hub gains where the popularity of items is public.
+"Ours" is what a hub sends (`discreet.families.collaborative.on_device.perturbation`). The rivals
+share the paper's phase 2, as in the paper. Beside these rows stand our calibration alone, with that
+same phase 2, and what a hub gains where the popularity of items is public.
 """
 
 import time
@@ -47,13 +47,13 @@ from discreet.research.reproduce.epicrec_trials import (
     PUBLIC,
     Floats,
     Fold,
+    FoldTotals,
     Key,
-    Sums,
     load,
 )
 from discreet.research.reproduce.papers import ProgressWatcher, ReproductionOptions
 from discreet.research.reproduce.tables import Reproduction, ResultTable
-from discreet.research.reproduce.trials import play_all
+from discreet.research.reproduce.trials import run_all
 from discreet.research.rivals.epicrec import Rival, plain
 from discreet.research.worlds.environments import seeded
 
@@ -90,7 +90,7 @@ PUBLISHED: dict[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Public:
+class PublicFacts:
     """What is known of a data set before anybody's history is looked at."""
 
     epsilons: Mapping[str, tuple[float, float, float]]
@@ -119,42 +119,38 @@ class Public:
 
 
 def reproduce(options: ReproductionOptions, watch: ProgressWatcher) -> Reproduction:
-    """Play everything and put the paper's numbers beside ours."""
+    """Run everything and put the paper's numbers beside ours."""
     quick = options.quick
     seeds = options.seeds or (QUICK_SEEDS if quick else SEEDS)
     people = options.rounds or (QUICK_PEOPLE if quick else PEOPLE)
     folds = 2 if quick else FOLDS
     folder, datasets, notes = _found(options.data)
-    total = len(datasets) * folds + len(datasets)
-    watch(0, total, "starting")
-    known: dict[str, Public] = {}
+    known: dict[str, PublicFacts] = {}
     trials: list[Fold] = []
-    for name in datasets:
-        known[name] = _public(load(name, folder).catalogue, load(name, folder).typical, quick)
-        watch(len(known), total, f"{name}: calibrated and quantified")
+    for at, name in enumerate(datasets):
+        watch(at, len(datasets), f"{name}: calibrating and quantifying")
+        rated = load(name, folder)
+        known[name] = _public_facts(rated.catalogue, rated.typical, quick)
         epsilons = {
             system: tuple(sorted({*(QUICK_EPSILONS if quick else EPSILONS), quantified[0]}))
             for system, quantified in known[name].epsilons.items()
         }
-        trials += [Fold(name, folder, at, people, seeds, epsilons) for at in range(folds)]
-    done = len(known)
-
-    def progress(at: int) -> None:
-        nonlocal done
-        done += 1
-        watch(done, total, f"{trials[at].dataset}, fold {trials[at].number}")
-
-    outcomes = play_all(trials, progress=progress, processes=options.processes)
+        trials += [Fold(name, folder, number, people, seeds, epsilons) for number in range(folds)]
+    outcomes = run_all(trials, watch=watch, processes=options.processes)
     found = {name: _added(one for one in outcomes if one.fold.dataset == name) for name in datasets}
     if quick:
         notes = [*notes, f"quick: {folds} of {FOLDS} folds, {people} people in each"]
     else:
         notes = [*notes, f"{FOLDS} folds, {people} sampled people in each, {seeds} seeds"]
-    return told(found, known, seeds=seeds, notes=notes)
+    return report(found, known, seeds=seeds, notes=notes)
 
 
-def told(
-    found: Mapping[str, Table], known: Mapping[str, Public], *, seeds: int, notes: Sequence[str]
+def report(
+    found: Mapping[str, Table],
+    known: Mapping[str, PublicFacts],
+    *,
+    seeds: int,
+    notes: Sequence[str],
 ) -> Reproduction:
     """Return what was found of every data set."""
     example = calibrate(catalogue=EXAMPLE, epsilon=1.0)
@@ -195,7 +191,7 @@ def _example_table(magnitudes: Sequence[float], mean: float) -> ResultTable:
     return ResultTable("Figure 4: magnitudes of the example", ["", *"12345", "mean"], lines)
 
 
-def _public_table(known: Mapping[str, Public]) -> ResultTable:
+def _public_table(known: Mapping[str, PublicFacts]) -> ResultTable:
     lines = []
     for name, one in known.items():
         for system, (mean, least, most) in one.epsilons.items():
@@ -215,7 +211,7 @@ def _public_table(known: Mapping[str, Public]) -> ResultTable:
     return ResultTable(title, columns, lines)
 
 
-def _notes(found: Mapping[str, Table], known: Mapping[str, Public]) -> list[str]:
+def _notes(found: Mapping[str, Table], known: Mapping[str, PublicFacts]) -> list[str]:
     notes = []
     for name, table in found.items():
         one = known[name]
@@ -233,20 +229,20 @@ def _notes(found: Mapping[str, Table], known: Mapping[str, Public]) -> list[str]
 
 
 def _found(data: Path | None) -> tuple[Path | None, tuple[str, ...], list[str]]:
-    """Return which data sets can be had, and say which cannot."""
+    """Return which data sets are there, and notes on those that are not."""
     there = [name for name, sub in FILES.items() if data is not None and (data / sub).is_dir()]
     if data is not None and not there:
         raise InvalidArgument("data", f"{data} has none of {', '.join(FILES.values())}")
     missing = [name for name in FILES if name not in there]
     notes = []
     if missing:
-        notes.append(f"left out, for want of data (--data): {', '.join(missing)}")
+        notes.append(f"left out without data (--data): {', '.join(missing)}")
     if not there:
-        return None, ("synthetic",), [*notes, "Figures 5 to 7 are of a made-up crowd"]
+        return None, ("synthetic",), [*notes, "Figures 5 to 7 are of a synthetic crowd"]
     return data, tuple(there), notes
 
 
-def _public(catalogue: Catalogue, typical: int, quick: bool) -> Public:
+def _public_facts(catalogue: Catalogue, typical: int, quick: bool) -> PublicFacts:
     """Calibrate and quantify, and time it: public facts only."""
     scope = scope_of(catalogue, PERTURBED)
     start = time.thread_time()
@@ -266,7 +262,7 @@ def _public(catalogue: Catalogue, typical: int, quick: bool) -> Public:
         seconds[f"quantification_{system}"] = (time.thread_time() - start) / repeats
         seconds[f"perturbation_{system}"] = _seconds_a_profile(catalogue, system, typical, rng)
         spans[system] = (round(float(np.mean(values)), 2), min(values), max(values))
-    return Public(
+    return PublicFacts(
         epsilons=spans,
         seconds=seconds,
         mean_magnitude=calibrate(catalogue=catalogue, epsilon=1.0).mean,
@@ -309,9 +305,9 @@ def _choice(catalogue: Catalogue, rng: np.random.Generator) -> Concerns:
     return Concerns.choose(chosen)
 
 
-def _added(folds: Iterable[Sums]) -> dict[Key, Floats]:
+def _added(folds: Iterable[FoldTotals]) -> dict[Key, Floats]:
     total: dict[Key, Floats] = {}
-    for sums in folds:
-        for key, table in sums.tallies.items():
+    for totals in folds:
+        for key, table in totals.by_method.items():
             total[key] = total[key] + table if key in total else table
     return total

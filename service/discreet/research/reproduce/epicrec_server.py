@@ -1,7 +1,7 @@
 """An ordinary recommender for experiments: it learns from some people and answers others.
 
-Those it learns from have told it everything, items and ratings. The others send a set of items and
-nothing else, raw or perturbed; it cannot tell. That is how a hub meets a service that exists.
+Those it learns from have given it everything, items and ratings. The others send a set of items
+and nothing else, raw or perturbed; it does not know which. So does a hub meet an existing service.
 
 - Ranking: the leading singular vectors V of the people-by-items matrix; a profile x scores the
   items by x V V' (PureSVD; Cremonesi, Koren and Turrin, RecSys 2010).
@@ -21,7 +21,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import svds
 
 from discreet.errors import InvalidArgument
-from discreet.research.worlds.rated import Rated
+from discreet.research.worlds.rated import RatedCatalogue
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -36,7 +36,7 @@ _ITEM_WEIGHT = 20.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FoldIn:
+class OrdinaryRecommender:
     """What was learned; profiles are columns of items, each once."""
 
     vectors: Floats
@@ -48,7 +48,7 @@ class FoldIn:
     highest: float
 
     @classmethod
-    def learn(cls, rated: Rated, people: Flags) -> "FoldIn":
+    def learn(cls, rated: RatedCatalogue, people: Flags) -> "OrdinaryRecommender":
         """Learn from the ratings of the people who are marked."""
         chosen = people[rated.rows]
         rows, columns, stars = rated.rows[chosen], rated.columns[chosen], rated.stars[chosen]

@@ -80,7 +80,7 @@ def references(found: Table) -> dict[str, dict[str, float]]:
 
 def spreads(found: Table) -> list[dict[str, Any]]:
     """Return standard deviations over seeds, and Figure 6's losses by kind of category."""
-    told = []
+    found_spreads = []
     for key, table in found.items():
         if key[0] not in SYSTEMS:
             continue
@@ -93,8 +93,8 @@ def spreads(found: Table) -> list[dict[str, Any]]:
             raw = float(column(table, f"{kind}_raw").sum())
             if raw > 0:
                 one[f"mae_loss_{kind}"] = float(column(table, f"{kind}_error").sum()) / raw - 1
-        told.append(one)
-    return told
+        found_spreads.append(one)
+    return found_spreads
 
 
 def tables(dataset: str, found: Table) -> list[ResultTable]:
@@ -107,7 +107,7 @@ def tables(dataset: str, found: Table) -> list[ResultTable]:
             seen = references(found)[name]
             loss, gain = f"{seen['mae_loss']:.1%}", f"{seen['ndcg10']:.3f}"
             lines.append((name, "–", "–", loss, gain, "–"))
-        told = [one for method in METHODS for one in rows(dataset, found, method)]
+        shown = [one for method in METHODS for one in rows(dataset, found, method)]
         lines += [
             (
                 one["method"],
@@ -117,7 +117,7 @@ def tables(dataset: str, found: Table) -> list[ResultTable]:
                 f"{one['ndcg10']:.3f}",
                 f"{one['seconds'] * 1000:.1f}",
             )
-            for one in told
+            for one in shown
             if one["system"] == system
         ]
         made.append(ResultTable(f"{dataset}, {TITLES[system]}", columns, lines))

@@ -1,10 +1,10 @@
 """One fold of the evaluation of profile perturbation: some people with hubs, the rest without.
 
-Ten-fold cross-validation over people. Nine tenths have told the server everything, ratings
-included; it learns from them (`foldin`). Of the last tenth a sample owns hubs. Of their items a
-fifth is held out; the rest is the history, which is perturbed and sent, as a set of items without
-ratings: that is all a hub sends. The server then predicts the ratings of what was held out, and
-recommends ten items, from which the device strikes those that are in the true history.
+Ten-fold cross-validation over people. Nine tenths have given the server everything, ratings
+included; it learns from them (`epicrec_server`). Of the last tenth a sample owns hubs. Of their
+items a fifth is held out; the rest is the history, which is perturbed and sent, as a set of items
+without ratings: that is all a hub sends. The server then predicts the ratings of what was held out, and
+recommends ten items, from which the device removes those that are in the true history.
 
 Everybody is perturbed by every method with the same noise seeds and the same luck, so that methods
 differ by what they do. "Ours" is what a hub does. The rivals' counts go straight into phase 2, as
@@ -35,10 +35,10 @@ from discreet.families.collaborative.on_device.expectation import Expectation
 from discreet.families.collaborative.on_device.perturbation import perturb
 from discreet.families.collaborative.on_device.sanitisation import sanitise
 from discreet.research.noise import SeededNoise
-from discreet.research.reproduce.epicrec_server import FoldIn, ndcg
+from discreet.research.reproduce.epicrec_server import OrdinaryRecommender, ndcg
 from discreet.research.rivals.epicrec import Rival, noisy_counts
 from discreet.research.worlds.environments import seeded
-from discreet.research.worlds.rated import Rated, crowd, movielens, yelp
+from discreet.research.worlds.rated import RatedCatalogue, crowd, movielens, yelp
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -69,7 +69,7 @@ FIELDS = (
 
 
 @lru_cache(maxsize=1)
-def load(dataset: str, folder: Path | None) -> Rated:
+def load(dataset: str, folder: Path | None) -> RatedCatalogue:
     """Return a data set by its name."""
     if dataset == "synthetic":
         return crowd()
@@ -94,21 +94,26 @@ class Fold:
         """Return how long it is, in profiles."""
         return self.people * self.seeds
 
-    def run(self) -> "Sums":
-        """Play it."""
-        return _Bench(self).run()
+    @property
+    def label(self) -> str:
+        """Return what to show while it runs."""
+        return f"{self.dataset}, fold {self.number}"
+
+    def run(self) -> "FoldTotals":
+        """Run it."""
+        return _FoldRun(self).run()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sums:
+class FoldTotals:
     """Sums of `FIELDS`, a row a seed, for every key; folds are added up."""
 
     fold: Fold
-    tallies: dict[Key, Floats] = field(default_factory=dict)
+    by_method: dict[Key, Floats] = field(default_factory=dict)
 
     def add(self, key: Key, seed: int, **amounts: float) -> None:
         """Add to the row of a seed."""
-        table = self.tallies.setdefault(key, np.zeros((self.fold.seeds, len(FIELDS))))
+        table = self.by_method.setdefault(key, np.zeros((self.fold.seeds, len(FIELDS))))
         for name, amount in amounts.items():
             table[seed, FIELDS.index(name)] += amount
 
@@ -121,7 +126,7 @@ class _Person:
     stars: Floats
 
 
-class _Bench:
+class _FoldRun:
     """The server of a fold, and those who come to it."""
 
     def __init__(self, fold: Fold) -> None:
@@ -131,17 +136,17 @@ class _Bench:
         self._column_of = {item: at for at, item in enumerate(self._catalogue.items)}
         parts = seeded("folds", 0).permutation(self._rated.people) % FOLDS
         self._owners = parts == fold.number
-        self._server = FoldIn.learn(self._rated, ~self._owners)
-        told = ~self._owners[self._rated.rows]
-        popularity = np.bincount(self._rated.columns[told], minlength=len(self._catalogue.items))
+        self._server = OrdinaryRecommender.learn(self._rated, ~self._owners)
+        known = ~self._owners[self._rated.rows]
+        popularity = np.bincount(self._rated.columns[known], minlength=len(self._catalogue.items))
         self._expectation = Expectation.of(
             catalogue=self._catalogue,
             popularity=dict(zip(self._catalogue.items, popularity.tolist(), strict=True)),
-            typical=float(told.sum() / (~self._owners).sum()),
+            typical=float(known.sum() / (~self._owners).sum()),
         )
-        self._sums = Sums(fold)
+        self._totals = FoldTotals(fold)
 
-    def run(self) -> Sums:
+    def run(self) -> FoldTotals:
         """Perturb everybody's profile in every way, and see what the server makes of it."""
         counts = np.bincount(self._rated.rows, minlength=self._rated.people)
         able = np.flatnonzero(self._owners & (counts >= _LEAST_RATINGS))
@@ -153,7 +158,7 @@ class _Bench:
                 self._baselines(person, seed)
                 self._system("single", PERTURBED, person, seed, luck)
                 self._system("category", self._choice(rng), person, seed, luck)
-        return self._sums
+        return self._totals
 
     def _person(self, who: int, rng: np.random.Generator) -> _Person:
         entries = rng.permutation(np.flatnonzero(self._rated.rows == who))
@@ -186,7 +191,7 @@ class _Bench:
     def _baselines(self, person: _Person, seed: int) -> None:
         for name, profile in ((RAW, person.history), (NOTHING, person.history[:0])):
             ranking = self._server.best(profile, without=person.history)
-            self._sums.add(
+            self._totals.add(
                 (name, name, 0.0),
                 seed,
                 people=1,
@@ -217,7 +222,7 @@ class _Bench:
                 profile = np.array(sorted(self._column_of[item] for item in items), dtype=np.int64)
                 errors = self._errors(profile, person)
                 ranking = self._server.best(profile, without=person.history)
-                self._sums.add(
+                self._totals.add(
                     (system, method, epsilon),
                     seed,
                     people=1,

@@ -333,8 +333,8 @@ def _notes(outcomes: Sequence[MirrorOutcome]) -> list[str]:
     published = accuracy(MirrorSetting("published", 1.0))
     return [
         f"served at ε=1: {accuracy(SERVED):.1%}, {1 - accuracy(SERVED) / exact:.1%} below the "
-        f"non-private {exact:.1%}; served with exact sums: {accuracy(SERVED_EXACT):.1%}; published at "
-        f"ε=1: {published:.1%}",
+        f"non-private {exact:.1%}; served with exact sums: {accuracy(SERVED_EXACT):.1%}; "
+        f"published at ε=1: {published:.1%}",
         f"the best sparsity is {best / none - 1:.1%} more accurate than none (published: 18%)",
         f"topologies differ by {max(kinds) - min(kinds):.1%}",
         f"4 more nodes cost at most {lost:.1%} (published: 4%)",

@@ -36,7 +36,6 @@ RECORDS_PER_SECOND = 200.0
 MIXINGS = 8
 """Mixing rounds between two releases; they cost no privacy."""
 DELTA = 1e-6
-RIDGE = 3e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +170,6 @@ def _served(trial: MirrorTrial, records: LabelledRecords, noise: NoiseSource) ->
         epsilon=trial.epsilon,
         delta=DELTA,
         truncation=trial.lasso,
-        ridge=RIDGE,
     )
     # The records of one node side by side, so that what a release gathers is a slice.
     order = np.arange(turns * nodes).reshape(turns, nodes).T.reshape(-1)

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from discreet.research.published.similarity_graph import Graph
-from discreet.research.published.fclub import RIDGE, certainty, radius
 from discreet.families.fclub.linear import Bank
+from discreet.research.published.fclub import RIDGE, certainty, radius
+from discreet.research.published.similarity_graph import Graph
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]

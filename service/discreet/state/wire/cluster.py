@@ -14,7 +14,7 @@ from typing import Any
 
 from discreet.errors import StoreUnavailable, StoreUnsuitable
 from discreet.state.slots import SLOTS, slot_of
-from discreet.state.urls import Location, Node
+from discreet.state.urls import StoreLocation, ServerAddress
 from discreet.state.wire.commands import PendingCommand, packed_group
 from discreet.state.wire.connection import CommandRefused
 from discreet.state.wire.handshake import first_answer
@@ -25,12 +25,12 @@ PAUSE = 0.1
 """Seconds between two questions about the slots, however many commands ask for one."""
 
 
-class Cluster(Topology):
+class ClusterTopology(Topology):
     """One connection to each master; the map of slots follows redirections and failures."""
 
-    def __init__(self, location: Location, scripts: Sequence[bytes], timeout: float) -> None:
+    def __init__(self, location: StoreLocation, scripts: Sequence[bytes], timeout: float) -> None:
         super().__init__(location, scripts, timeout)
-        self._server_at: dict[Node, ReconnectingConnection] = {}
+        self._server_at: dict[ServerAddress, ReconnectingConnection] = {}
         self._owner_of: list[ReconnectingConnection | None] = [None] * SLOTS
         self._held: list[PendingCommand] = []
         self._failure: StoreUnavailable | StoreUnsuitable | None = None
@@ -119,7 +119,7 @@ class Cluster(Topology):
         try:
             slot, _, endpoint = rest.partition(" ")
             host, _, port = endpoint.rpartition(":")
-            owner = self._server_of(Node(host or self._host_of(server), int(port)))
+            owner = self._server_of(ServerAddress(host or self._host_of(server), int(port)))
             if code == "MOVED":
                 self._owner_of[int(slot)] = owner
         except (ValueError, IndexError):
@@ -142,7 +142,7 @@ class Cluster(Topology):
         """Return the host of a server: a redirection without a host means the same one."""
         return next((node.host for node, each in self._server_at.items() if each is server), "")
 
-    def _server_of(self, node: Node) -> ReconnectingConnection:
+    def _server_of(self, node: ServerAddress) -> ReconnectingConnection:
         server = self._server_at.get(node)
         if server is None:
             server = self._server_at[node] = self.connect_to(node)
@@ -176,7 +176,7 @@ class Cluster(Topology):
         # Whoever saw a failure meanwhile saw it on the old map; those of the new one ask again.
         await asyncio.sleep(PAUSE)
 
-    async def _ask_slots(self) -> tuple[Node, Any]:
+    async def _ask_slots(self) -> tuple[ServerAddress, Any]:
         """Return the member that was asked, any that answers, and its CLUSTER SLOTS."""
         up = [node for node, server in self._server_at.items() if server.is_up]
         others = [*self._server_at, *self._location.nodes]
@@ -197,7 +197,7 @@ class Cluster(Topology):
         except (OSError, TimeoutError):
             raise StoreUnavailable("no member of the cluster can be reached") from None
 
-    def _adopt(self, asked: Node, reply: Any) -> None:
+    def _adopt(self, asked: ServerAddress, reply: Any) -> None:
         """Take over the map of slots; servers that own none of them any more are closed."""
         owners: list[ReconnectingConnection | None] = [None] * SLOTS
         masters = set()
@@ -217,13 +217,13 @@ class Cluster(Topology):
             self.retry(command)
 
 
-def _ranges(asked: Node, reply: Any) -> Iterator[tuple[int, int, Node]]:
+def _ranges(asked: ServerAddress, reply: Any) -> Iterator[tuple[int, int, ServerAddress]]:
     """Yield (first slot, last slot, master) from CLUSTER SLOTS; no host means the one asked."""
     try:
         for first, last, master, *_ in reply:
             host = (master[0] or b"").decode()
             if not 0 <= first <= last < SLOTS:
                 raise ValueError("a slot out of range")
-            yield first, last, Node(asked.host if host in ("", "?") else host, master[1])
+            yield first, last, ServerAddress(asked.host if host in ("", "?") else host, master[1])
     except (AttributeError, TypeError, ValueError, IndexError):
         raise StoreUnavailable("the cluster describes itself unintelligibly") from None

@@ -11,7 +11,7 @@ from discreet.state.client import Word
 _WAITING = object()
 
 
-class Group:
+class CommandGroup:
     """The answers of commands that were sent together, each in its place; errors are listed too."""
 
     __slots__ = ("answers", "future", "missing")
@@ -35,7 +35,7 @@ class PendingCommand:
         key: bytes,
         repeatable: bool,
         deadline: float,
-        group: Group,
+        group: CommandGroup,
         position: int,
     ) -> None:
         self.payload = payload
@@ -70,9 +70,9 @@ def packed(words: Sequence[Word]) -> bytes:
 
 def packed_group(
     commands: Sequence[Sequence[Word]], *, deadline: float = float("inf")
-) -> tuple[Group, list[PendingCommand]]:
+) -> tuple[CommandGroup, list[PendingCommand]]:
     """Return commands about the server itself, which have no key, and their group."""
-    group = Group(asyncio.get_running_loop(), len(commands))
+    group = CommandGroup(asyncio.get_running_loop(), len(commands))
     return group, [
         PendingCommand(packed(words), b"", False, deadline, group, position)
         for position, words in enumerate(commands)

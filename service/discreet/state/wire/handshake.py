@@ -12,7 +12,7 @@ from typing import Any
 
 from discreet.errors import StoreUnavailable, StoreUnsuitable
 from discreet.state.client import Word
-from discreet.state.urls import Credentials, Kind, Location, Node
+from discreet.state.urls import Credentials, StoreKind, StoreLocation, ServerAddress
 from discreet.state.wire.connection import CommandRefused, PipelinedConnection
 
 logger = logging.getLogger(__name__)
@@ -21,15 +21,15 @@ OLDEST = (6, 2)
 
 
 async def connect(
-    location: Location, node: Node | None, scripts: Sequence[bytes], patience: float
+    location: StoreLocation, node: ServerAddress | None, scripts: Sequence[bytes], patience: float
 ) -> PipelinedConnection:
     """Return a connection to a master that is ready for every script, or raise.
 
     `node` is one member of a cluster; otherwise the location itself says where to go.
     """
-    if location.kind is Kind.SENTINEL:
+    if location.kind is StoreKind.SENTINEL:
         node = await _ask_sentinels(location, patience)
-    elif location.kind is Kind.SINGLE:
+    elif location.kind is StoreKind.SINGLE:
         node = location.nodes[0]
     async with asyncio.timeout(patience):
         connection = await reach(location, node)
@@ -37,7 +37,7 @@ async def connect(
             await _authenticate(connection, location.credentials)
             if location.db:
                 await connection.ask((b"SELECT", location.db))
-            await _inspect(connection, clustered=location.kind is Kind.CLUSTER)
+            await _inspect(connection, clustered=location.kind is StoreKind.CLUSTER)
             await connection.ask(*loading(scripts))
         except BaseException:
             connection.abort()
@@ -50,7 +50,7 @@ def loading(scripts: Sequence[bytes]) -> list[Sequence[Word]]:
     return [(b"SCRIPT", b"LOAD", source) for source in scripts]
 
 
-async def reach(location: Location, node: Node | None) -> PipelinedConnection:
+async def reach(location: StoreLocation, node: ServerAddress | None) -> PipelinedConnection:
     """Return a bare connection: no password given, nothing asked."""
     loop = asyncio.get_running_loop()
     if node is None:
@@ -68,12 +68,12 @@ async def reach(location: Location, node: Node | None) -> PipelinedConnection:
 
 
 async def first_answer(
-    location: Location,
-    nodes: Iterable[Node],
+    location: StoreLocation,
+    nodes: Iterable[ServerAddress],
     credentials: Credentials,
     patience: float,
     *question: bytes,
-) -> tuple[Node, Any]:
+) -> tuple[ServerAddress, Any]:
     """Put a question to one node after another; return the first that answers more than nil.
 
     Raises what the last of them failed with.
@@ -96,7 +96,7 @@ async def first_answer(
     raise failure
 
 
-async def _ask_sentinels(location: Location, patience: float) -> Node:
+async def _ask_sentinels(location: StoreLocation, patience: float) -> ServerAddress:
     """Return the master as the first Sentinel that answers knows it.
 
     A Sentinel on the losing side of a partition can name a former master; it is found out by its
@@ -111,7 +111,7 @@ async def _ask_sentinels(location: Location, patience: float) -> Node:
         b"GET-MASTER-ADDR-BY-NAME",
         location.service.encode(),
     )
-    return Node(host.decode(), int(port))
+    return ServerAddress(host.decode(), int(port))
 
 
 async def _authenticate(connection: PipelinedConnection, credentials: Credentials) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 from discreet.errors import StoreUnavailable
 from discreet.state.client import StoreCommand
-from discreet.state.urls import Kind, Location
-from discreet.state.wire.cluster import Cluster
-from discreet.state.wire.commands import Group, PendingCommand, packed
+from discreet.state.urls import StoreKind, StoreLocation
+from discreet.state.wire.cluster import ClusterTopology
+from discreet.state.wire.commands import CommandGroup, PendingCommand, packed
 from discreet.state.wire.topology import SingleServer, Topology
 
 
@@ -23,7 +23,9 @@ class CommandSender:
     takes to answer or fail, in seconds.
     """
 
-    def __init__(self, location: Location, *, scripts: Sequence[bytes], timeout: float) -> None:
+    def __init__(
+        self, location: StoreLocation, *, scripts: Sequence[bytes], timeout: float
+    ) -> None:
         self._location = location
         self._scripts = scripts
         self._timeout = timeout
@@ -35,7 +37,7 @@ class CommandSender:
         if self._topology is not None:
             raise StoreUnavailable("the store is open already")
         self._loop = asyncio.get_running_loop()
-        kind = Cluster if self._location.kind is Kind.CLUSTER else SingleServer
+        kind = ClusterTopology if self._location.kind is StoreKind.CLUSTER else SingleServer
         topology = kind(self._location, self._scripts, self._timeout)
         try:
             await topology.ready()
@@ -54,7 +56,7 @@ class CommandSender:
         """Send commands now; see `client.StoreClient.send`."""
         if self._topology is None or self._loop is None:
             raise StoreUnavailable("the store is not open")
-        group = Group(self._loop, len(commands))
+        group = CommandGroup(self._loop, len(commands))
         deadline = self._loop.time() + self._timeout
         self._topology.submit(
             [

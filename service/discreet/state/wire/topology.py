@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
 from discreet.errors import StoreUnavailable
-from discreet.state.urls import Location, Node
+from discreet.state.urls import StoreLocation, ServerAddress
 from discreet.state.wire.commands import PendingCommand, packed_group
 from discreet.state.wire.handshake import connect, loading
 from discreet.state.wire.reconnecting import ReconnectingConnection, backoff
@@ -23,7 +23,7 @@ PASSING = frozenset({"LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN"}
 class Topology(ABC):
     """What a single server and a cluster share: retries, deadlines, and the care of servers."""
 
-    def __init__(self, location: Location, scripts: Sequence[bytes], timeout: float) -> None:
+    def __init__(self, location: StoreLocation, scripts: Sequence[bytes], timeout: float) -> None:
         self._location = location
         self._scripts = scripts
         self._timeout = timeout
@@ -109,7 +109,7 @@ class Topology(ABC):
         for server in self.servers():
             server.check(now)
 
-    def connect_to(self, node: Node | None) -> ReconnectingConnection:
+    def connect_to(self, node: ServerAddress | None) -> ReconnectingConnection:
         """Return a server that is being connected to."""
         return ReconnectingConnection(
             lambda: connect(self._location, node, self._scripts, self._timeout),
@@ -142,7 +142,7 @@ class Topology(ABC):
 class SingleServer(Topology):
     """A single server, or the master that Sentinels name: one connection for every key."""
 
-    def __init__(self, location: Location, scripts: Sequence[bytes], timeout: float) -> None:
+    def __init__(self, location: StoreLocation, scripts: Sequence[bytes], timeout: float) -> None:
         super().__init__(location, scripts, timeout)
         self._server = self.connect_to(None)
 

@@ -104,7 +104,7 @@ def faults() -> Iterator[PlantedFault]:
         ),
         "records that are in two releases": (
             Planted(store=ForgetfulDiscardStore),
-            "one record, feedback epsilon 1",
+            "three records in each of two releases, feedback epsilon 1",
         ),
         "a price that depends on the reward": (
             Planted(recommender=dislikes_are_free(family)),

@@ -50,10 +50,10 @@ Where the paper's own argument fails. M-DPDP sets the target of an "all" categor
 count over *all* items, including those that are also in a "perturbed" category, and demands that
 the solution meets it. Two histories that differ in one such item then have different targets, and
 no noise lies between. Where that item is the only one in the "all" category it is sent if and only
-if it is in the history: no finite epsilon holds (`discreet.research.published.epicrec` shows it). Here a protected
-item is counted only where there is noise, and an "all" category shows its open items, which are
-sent anyway. The paper also counts items with a "no" category in their other categories; here they
-are not counted at all.
+if it is in the history: no finite epsilon holds (`discreet.research.published.epicrec` shows it).
+Here a protected item is counted only where there is noise, and an "all" category shows its open
+items, which are sent anyway. The paper also counts items with a "no" category in their other
+categories; here they are not counted at all.
 """
 
 from collections.abc import Collection, Mapping

@@ -1,20 +1,21 @@
-"""Features as whole steps, so that sums of their products are exact.
+"""Items' features as whole steps, so that sums of their products are exact.
 
 Coordinates are cut to whole steps of 2**-10, towards zero, which can only shorten a vector. A
-product of two is then a whole number of steps of 2**-20, the grid of the statistics: every sum of
-outer products is exact and so positive semidefinite, as it must be however many there are. What is
-decided is decided by the same numbers as what is learned.
+product of two is then a whole number of steps of 2**-20, the grid of the sums: every sum of outer
+products is exact and so positive semidefinite, as it must be however many there are. Decisions use
+the same numbers as learning.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.families.questions import Sparse, Vector
 from discreet.errors import InvalidArgument
+from discreet.families.questions import Vector
 
-STEPS = 2**10
+FEATURE_STEPS = 2**10
 _SLACK = 1e-9
 """How far a norm may exceed 1 by rounding alone."""
 
@@ -22,9 +23,14 @@ Floats = npt.NDArray[np.float64]
 Coordinates = npt.NDArray[np.int16]
 
 
-def coordinates(features: Vector, *, dimensions: int, scale: bool, field: str) -> Coordinates:
-    """Return features in steps, or say what is wrong with `field`. `scale` admits longer ones."""
-    if isinstance(features, Sparse):
+def coordinates(
+    features: Vector | Sequence[float], *, dimensions: int, scale: bool, field: str
+) -> Coordinates:
+    """Return features in steps; `scale` shortens those of a norm above 1.
+
+    Raises `InvalidArgument`, naming `field`, for features that cannot be used.
+    """
+    if not isinstance(features, Sequence):
         raise InvalidArgument(field, "must be a list of numbers for this recommender")
     if len(features) != dimensions:
         raise InvalidArgument(field, f"must have {dimensions} numbers for this recommender")
@@ -36,7 +42,7 @@ def coordinates(features: Vector, *, dimensions: int, scale: bool, field: str) -
         )
     if norm > 1:
         vector /= norm
-    return np.trunc(vector * STEPS).astype(np.int16)
+    return np.trunc(vector * FEATURE_STEPS).astype(np.int16)
 
 
 def _norm(vector: Floats, field: str) -> float:
@@ -49,11 +55,4 @@ def _norm(vector: Floats, field: str) -> float:
 
 def decoded(steps: npt.NDArray[np.integer]) -> Floats:
     """Return coordinates as numbers."""
-    return steps.astype(np.float64) / STEPS
-
-
-def filled(stored: npt.NDArray[np.int64], fields: int) -> npt.NDArray[np.int64]:
-    """Return stored sums in full length: what was never written is 0."""
-    whole = np.zeros(fields, dtype=np.int64)
-    whole[: len(stored)] = stored
-    return whole
+    return steps.astype(np.float64) / FEATURE_STEPS

@@ -1,31 +1,19 @@
 """Where the hub keeps its files: the user's own directory, readable by nobody else."""
 
 import os
-import sys
-from collections.abc import Mapping
 from pathlib import Path
+
+from platformdirs import user_data_path
 
 from discreet.errors import InvalidArgument
 
 DATABASE = "hub.sqlite"
-DOOR = "open-hub.html"
-
-
-def default_folder(*, platform: str, environment: Mapping[str, str], home: Path) -> Path:
-    """Return where the platform wants a program's private data."""
-    if platform == "darwin":
-        return home / "Library" / "Application Support" / "discreet"
-    if platform == "win32":
-        local = environment.get("LOCALAPPDATA", "")
-        return (Path(local) if local else home / "AppData" / "Local") / "discreet"
-    # The XDG rule: a relative path in the variable has to be ignored.
-    given = Path(environment.get("XDG_DATA_HOME", ""))
-    return (given if given.is_absolute() else home / ".local" / "share") / "discreet"
+LINK_FILE = "open-hub.html"
 
 
 def users_folder() -> Path:
-    """Return where this user's data belong on this machine."""
-    return default_folder(platform=sys.platform, environment=os.environ, home=Path.home())
+    """Return where this platform keeps a user's own data."""
+    return user_data_path("discreet", appauthor=False)
 
 
 def private_folder(path: Path) -> Path:
