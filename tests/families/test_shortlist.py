@@ -40,30 +40,6 @@ class World:
         return means
 
 
-def play(played: Played, world: World, *, steps: int, noise: NoiseSource) -> tuple[float, float]:
-    """Return the share of the best possible reward in the last quarter, and the whole regret.
-
-    Surveys come quickly at first and then every 250 steps, as if by the clock.
-    """
-    rng = np.random.default_rng([world.seed, 3])
-    contexts = world.contexts(steps)
-    means = world.means(contexts)
-    luck = rng.random(steps)
-    available = np.arange(world.arms)
-    earned = np.zeros(steps)
-    due = 25
-    for step in range(steps):
-        if step == due:
-            played.survey()
-            due += min(due, 250)
-        _, decision = played.decide(Request(contexts[step], available), noise)
-        earned[step] = means[step, decision.choices[0].slot]
-        played.learn(decision, float(luck[step] < earned[step]))
-    best = means.max(axis=1)
-    late = steps * 3 // 4
-    return float(earned[late:].sum() / best[late:].sum()), float((best - earned).sum())
-
-
 def value(means: Floats, shares: Floats, odds: Floats, listed: Slots) -> float:
     """Return V(H), written out cell by cell."""
     total = 0.0

@@ -1,4 +1,4 @@
-"""StoreKeys that one script touches share a slot, and no two things share a key."""
+"""Keys that one script touches share a slot, and no two things share a key."""
 
 import pytest
 from hypothesis import given

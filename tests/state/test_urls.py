@@ -4,7 +4,7 @@ import pytest
 
 from discreet.errors import InvalidArgument
 from discreet.state.redis_store import open_store
-from discreet.state.urls import Credentials, StoreKind, StoreLocation, ServerAddress, parse
+from discreet.state.urls import Credentials, ServerAddress, StoreKind, StoreLocation, parse
 
 
 @pytest.mark.parametrize(

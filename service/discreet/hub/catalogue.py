@@ -18,9 +18,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from discreet.errors import InvalidArgument
-from discreet.hub.database import fact, keep_fact
-from discreet.hub.refusals import Refused
-from discreet.hub.titles import spell
+from discreet.families.collaborative.on_device.catalogue import Catalogue
+from discreet.hub.database import get_value, set_value
+from discreet.hub.errors import HubRefusal
+from discreet.hub.titles import normalise
 
 MOST_ITEMS = 200_000
 MOST_CATEGORIES = 500
@@ -28,7 +29,7 @@ LONGEST_NAME = 200
 OTHER = "Other"
 """The category of items that name none: an item without a category could not be protected."""
 
-Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+CategoryName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +50,34 @@ class PublicCatalogue:
     digest: str
 
     @cached_property
+    def by_id(self) -> dict[str, PublicItem]:
+        """The items by id."""
+        return {item.id: item for item in self.items}
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """Where each item stands in the catalogue."""
+        return {item.id: place for place, item in enumerate(self.items)}
+
+    @cached_property
     def sizes(self) -> dict[str, int]:
         """How many items each category has; categories without any are listed too."""
-        sizes = dict.fromkeys(self.categories, 0)
-        for item in self.items:
-            for name in item.categories:
-                sizes[name] += 1
-        return sizes
+        return self.profile(self.by_id)
+
+    @cached_property
+    def used_categories(self) -> tuple[str, ...]:
+        """The categories that have items: what the server is asked for, in this order, always."""
+        return tuple(name for name in self.categories if self.sizes[name])
+
+    @cached_property
+    def search_titles(self) -> tuple[str, ...]:
+        """The titles as they are searched."""
+        return tuple(normalise(item.title).text for item in self.items)
+
+    @cached_property
+    def compiled(self) -> Catalogue:
+        """The catalogue as the mechanism wants it."""
+        return Catalogue.of({item.id: item.categories for item in self.items})
 
     def profile(self, items: Iterable[str]) -> dict[str, int]:
         """Return how many of the items each category has; unknown ones are passed over."""
@@ -66,56 +88,41 @@ class PublicCatalogue:
                     counts[name] += 1
         return counts
 
-    @cached_property
-    def spelt(self) -> tuple[str, ...]:
-        """The titles as they are searched."""
-        return tuple(spell(item.title).text for item in self.items)
-
-    @cached_property
-    def positions(self) -> dict[str, int]:
-        """Where each item stands in the catalogue."""
-        return {item.id: place for place, item in enumerate(self.items)}
-
-    @cached_property
-    def asked(self) -> tuple[str, ...]:
-        """The categories that have items: what the server is asked for, in this order, always."""
-        return tuple(name for name in self.categories if self.sizes[name])
-
-    @cached_property
-    def by_id(self) -> dict[str, PublicItem]:
-        """The items by id."""
-        return {item.id: item for item in self.items}
+    def item(self, item: str) -> PublicItem:
+        """Return an item; one that is not known is its id."""
+        return self.by_id.get(item, PublicItem(item, item, ()))
 
 
 class _Item(BaseModel):
     model_config = ConfigDict(extra="ignore")
-    id: Name
+    id: CategoryName
     title: Annotated[str, Field(max_length=500)] | None = None
-    categories: list[Name] = Field(default_factory=list, max_length=MOST_CATEGORIES)
+    categories: list[CategoryName] = Field(default_factory=list, max_length=MOST_CATEGORIES)
 
 
 class _Document(BaseModel):
     model_config = ConfigDict(extra="ignore")
     items: list[_Item] = Field(max_length=MOST_ITEMS)
-    categories: list[Name] = Field(default_factory=list, max_length=MOST_CATEGORIES)
+    categories: list[CategoryName] = Field(default_factory=list, max_length=MOST_CATEGORIES)
 
 
 def parse(document: Any) -> PublicCatalogue:
-    """Check a catalogue as the server or a file gives it. Raises `Refused` in plain words."""
+    """Check a catalogue as the server or a file gives it. Raises `HubRefusal`."""
     try:
         read = _Document.model_validate(document)
     except ValidationError as error:
-        where = ".".join(map(str, error.errors()[0]["loc"]))
-        raise Refused(
-            f"The catalogue cannot be used: “{where}” {error.errors()[0]['msg'].lower()}."
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise HubRefusal(
+            f"The catalogue cannot be used: “{where}” {first['msg'].lower()}."
         ) from error
     return compose(
-        [
+        (
             PublicItem(
                 each.id, each.title or each.id, tuple(dict.fromkeys(each.categories or (OTHER,)))
             )
             for each in read.items
-        ],
+        ),
         read.categories,
     )
 
@@ -124,14 +131,14 @@ def compose(items: Iterable[PublicItem], categories: Iterable[str] = ()) -> Publ
     """Put a catalogue together; categories that only items name are added behind the others."""
     listed = tuple(items)
     if not listed:
-        raise Refused("The catalogue has no items.")
+        raise HubRefusal("The catalogue has no items.")
     if len({item.id for item in listed}) < len(listed):
-        raise Refused("The catalogue has two items with the same id.")
+        raise HubRefusal("The catalogue has two items with the same id.")
     names = dict.fromkeys(categories)
     for item in listed:
         names.update(dict.fromkeys(item.categories))
     if len(names) > MOST_CATEGORIES:
-        raise Refused(f"The catalogue has more than {MOST_CATEGORIES} categories.")
+        raise HubRefusal(f"The catalogue has more than {MOST_CATEGORIES} categories.")
     text = json.dumps([[list(names)], [[i.id, i.title, i.categories] for i in listed]])
     return PublicCatalogue(listed, tuple(names), hashlib.sha256(text.encode()).hexdigest())
 
@@ -139,7 +146,7 @@ def compose(items: Iterable[PublicItem], categories: Iterable[str] = ()) -> Publ
 def from_file(path: Path) -> PublicCatalogue:
     """Read a catalogue file: JSON as the server gives it, or CSV with id, title, categories.
 
-    In CSV the categories of an item are separated by `|`.
+    In CSV the categories of an item are separated by `|`. Raises `InvalidArgument` or `HubRefusal`.
     """
     try:
         text = path.read_text("utf-8-sig")
@@ -152,18 +159,15 @@ def from_file(path: Path) -> PublicCatalogue:
         raise InvalidArgument("--catalogue", f"{path} is neither JSON nor CSV ({error})") from error
     if not rows or not {"id", "categories"} <= set(rows[0]):
         raise InvalidArgument("--catalogue", f"{path} needs the columns id, title and categories")
-    return parse(
+    items = [
         {
-            "items": [
-                {
-                    "id": row["id"],
-                    "title": row.get("title") or None,
-                    "categories": [n.strip() for n in (row["categories"] or "").split("|") if n],
-                }
-                for row in rows
-            ]
+            "id": row["id"],
+            "title": row.get("title") or None,
+            "categories": [n.strip() for n in (row["categories"] or "").split("|") if n],
         }
-    )
+        for row in rows
+    ]
+    return parse({"items": items})
 
 
 def keep(work: sqlite3.Connection, catalogue: PublicCatalogue, *, source: str, now: str) -> None:
@@ -176,28 +180,22 @@ def keep(work: sqlite3.Connection, catalogue: PublicCatalogue, *, source: str, n
             for place, item in enumerate(catalogue.items)
         ),
     )
-    described = {
-        "categories": catalogue.categories,
-        "digest": catalogue.digest,
-        "source": source,
-        "fetched": now,
-    }
-    keep_fact(work, "catalogue", described)
+    about = {"source": source, "fetched": now, "digest": catalogue.digest}
+    set_value(work, "catalogue", {**about, "categories": catalogue.categories})
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class CatalogueSource:
     """Where the catalogue came from, and when."""
 
     source: str
     fetched: str
-    digest: str
 
 
-def described(work: sqlite3.Connection) -> Described | None:
-    """Say which catalogue is here, if any."""
-    kept = fact(work, "catalogue")
-    return Described(kept["source"], kept["fetched"], kept["digest"]) if kept else None
+def source_of(work: sqlite3.Connection) -> CatalogueSource | None:
+    """Return where the catalogue came from, if there is one."""
+    kept = get_value(work, "catalogue")
+    return CatalogueSource(kept["source"], kept["fetched"]) if kept else None
 
 
 _latest: dict[str, PublicCatalogue] = {}
@@ -206,7 +204,7 @@ _latest: dict[str, PublicCatalogue] = {}
 
 def load(work: sqlite3.Connection) -> PublicCatalogue | None:
     """Return the catalogue on this device, if there is one."""
-    kept = fact(work, "catalogue")
+    kept = get_value(work, "catalogue")
     if kept is None:
         return None
     digest = kept["digest"]
@@ -226,5 +224,5 @@ def require(work: sqlite3.Connection) -> PublicCatalogue:
     """Return the catalogue, or say that there is none yet."""
     found = load(work)
     if found is None:
-        raise Refused("There is no catalogue yet. Fetch it from the server first.")
+        raise HubRefusal("There is no catalogue yet. Fetch it from the server first.")
     return found

@@ -1,6 +1,6 @@
 """The hub's own small database: one SQLite file in the user's directory, readable by them alone.
 
-Commits reach the disk before they return (`synchronous=EXTRA`), because a drawing is paid for by
+Commits reach the disk before they return (`synchronous=EXTRA`), because a list is paid for by
 the commit that stores it. Deleted rows are overwritten (`secure_delete`), because what a person
 erases should be gone. Every unit of work opens the file anew: it is cheap, and nothing is shared
 between threads.
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import InvalidArgument
-from discreet.hub.refusals import Refused
+from discreet.hub.errors import HubRefusal
 from discreet.hub.schema import STATEMENTS, VERSION
 
 BUSY_SECONDS = 15.0
@@ -33,13 +33,16 @@ class Database:
                 self._prepare(work)
         except sqlite3.DatabaseError as error:
             raise InvalidArgument(
-                "--data", f"{path} is not a database of the hub's, or is damaged ({error})"
+                "--data", f"{path} is not a database of the hub, or is damaged ({error})"
             ) from error
 
     def _prepare(self, work: sqlite3.Connection) -> None:
         (found,) = work.execute("PRAGMA user_version").fetchone()
-        if found > VERSION:
-            raise InvalidArgument("--data", f"{self.path} was made by a newer version of Discreet")
+        if found not in (0, VERSION):
+            raise InvalidArgument(
+                "--data",
+                f"{self.path} was made by another version of Discreet; give another directory",
+            )
         if found == 0:
             for statement in STATEMENTS:
                 work.execute(statement)
@@ -57,7 +60,7 @@ class Database:
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error):
                     raise
-                raise Refused(
+                raise HubRefusal(
                     "Another hub is using the same data directory just now. Try again."
                 ) from error
             try:
@@ -70,15 +73,16 @@ class Database:
             work.close()
 
 
-def fact(work: sqlite3.Connection, name: str, default: Any = None) -> Any:
+def get_value(work: sqlite3.Connection, name: str, default: Any = None) -> Any:
     """Return a single value, or the default where none was kept."""
-    row = work.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+    row = work.execute("SELECT value FROM single_values WHERE name = ?", (name,)).fetchone()
     return json.loads(row[0]) if row else default
 
 
-def keep_fact(work: sqlite3.Connection, name: str, value: Any) -> None:
+def set_value(work: sqlite3.Connection, name: str, value: Any) -> None:
     """Keep a single value."""
     work.execute(
-        "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        "INSERT INTO single_values VALUES (?, ?) "
+        "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         (name, json.dumps(value)),
     )

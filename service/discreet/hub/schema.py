@@ -1,10 +1,10 @@
 """What the hub keeps, all of it on this device, statement by statement."""
 
-VERSION = 1
+VERSION = 2
 
 STATEMENTS = (
     # Single values: the client's id, the choices, the limit. Each is JSON.
-    """CREATE TABLE facts (
+    """CREATE TABLE single_values (
         name  TEXT PRIMARY KEY,
         value TEXT NOT NULL
     )""",
@@ -27,7 +27,7 @@ STATEMENTS = (
         title TEXT PRIMARY KEY,
         added TEXT NOT NULL
     )""",
-    # What every drawing cost. `openly` is a JSON list: the categories released as they are.
+    # What every list cost. `openly` is a JSON list: the categories that went into it unchanged.
     """CREATE TABLE ledger (
         number       INTEGER PRIMARY KEY,
         made         TEXT NOT NULL,
@@ -40,9 +40,9 @@ STATEMENTS = (
         BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END""",
     """CREATE TRIGGER ledger_keeps_amounts BEFORE UPDATE ON ledger
         BEGIN SELECT RAISE(ABORT, 'the ledger only grows'); END""",
-    # What was drawn. A release is stored before it is shown, and `items` is exactly what is sent.
-    # PRIVATE: `openly` (those of the items that stand there as seen) and `basis` (the history it
-    # was drawn from), both JSON lists of ids.
+    # The lists. Each is stored before it is shown, and `items` is exactly what is sent.
+    # PRIVATE: `openly` (those of the items that are there because they were seen) and `basis` (the
+    # history that the list was made from), both JSON lists of ids.
     """CREATE TABLE releases (
         number    INTEGER PRIMARY KEY REFERENCES ledger (number),
         choices   TEXT NOT NULL,

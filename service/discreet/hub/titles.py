@@ -1,8 +1,8 @@
 """How a title found on this device finds an item of the public catalogue.
 
 Titles are compared as whole titles, never by looking for one inside another: "It" stands inside
-half of all sentences. Two spellings are the same title if they agree after accents, case,
-punctuation and a trailing article are evened out: "Lantern Room, The (1998)" is "The Lantern Room
+half of all sentences. Two wanteds are the same title if they agree once accents, case
+and punctuation are removed and a trailing article is put in front: "Lantern Room, The (1998)" is "The Lantern Room
 (1998)". A year in brackets may be missing on either side; a title that then fits several items
 fits none, and is reported as such.
 
@@ -27,22 +27,22 @@ _SHORTEST_LONE_WORD = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Spelling:
-    """A title evened out, and its year if it names one."""
+class NormalTitle:
+    """A title in its plain form, and its year if it names one."""
 
     text: str
     year: str = ""
 
 
-class Miss(Enum):
+class NoMatch(Enum):
     """Why a title leads to no item."""
 
     UNKNOWN = "unknown"
     AMBIGUOUS = "ambiguous"
 
 
-def spell(title: str) -> Spelling:
-    """Even a title out."""
+def normalise(title: str) -> NormalTitle:
+    """Return a title without accents, case, punctuation, and with its article in front."""
     text, year = title.strip(), ""
     if found := _YEAR.search(text):
         text, year = text[: found.start()], found.group(1)
@@ -51,7 +51,7 @@ def spell(title: str) -> Spelling:
     if moved := _ARTICLE.match(text):
         text = f"{moved['article']} {moved['rest']}"
     text = text.replace("&", " and ").replace("'", "").replace("’", "")
-    return Spelling(" ".join(re.findall(r"\w+", text)), year)
+    return NormalTitle(" ".join(re.findall(r"\w+", text)), year)
 
 
 class TitleIndex:
@@ -63,50 +63,50 @@ class TitleIndex:
         self._by_text: dict[str, dict[str, list[str]]] = {}
         for item, title in items:
             self._ids.add(item)
-            spelling = spell(title)
-            if spelling.text:
-                years = self._by_text.setdefault(spelling.text, {})
-                years.setdefault(spelling.year, []).append(item)
+            wanted = normalise(title)
+            if wanted.text:
+                years = self._by_text.setdefault(wanted.text, {})
+                years.setdefault(wanted.year, []).append(item)
 
-    def find(self, title: str) -> str | Miss:
+    def find(self, title: str) -> str | NoMatch:
         """Return the item of a title or id that a person wrote into a list."""
         exact = title.strip()
-        return exact if exact in self._ids else self._spelt(spell(title))
+        return exact if exact in self._ids else self._look_up(normalise(title))
 
-    def find_page(self, page_title: str) -> str | Miss:
+    def find_page(self, page_title: str) -> str | NoMatch:
         """Return the item that a browser's page title names."""
-        whole = spell(page_title)
-        if self._solid(whole, first=True) and isinstance(found := self._spelt(whole), str):
+        whole = normalise(page_title)
+        if self._is_enough(whole, first=True) and isinstance(found := self._look_up(whole), str):
             return found
-        missed = Miss.UNKNOWN
+        missed = NoMatch.UNKNOWN
         for place, part in enumerate(_parts(page_title)):
-            spelling = spell(part)
-            if not self._solid(spelling, first=place == 0):
+            wanted = normalise(part)
+            if not self._is_enough(wanted, first=place == 0):
                 continue
-            found = self._spelt(spelling)
+            found = self._look_up(wanted)
             if isinstance(found, str):
                 return found
-            if found is Miss.AMBIGUOUS:
+            if found is NoMatch.AMBIGUOUS:
                 missed = found
         return missed
 
-    def _spelt(self, spelling: Spelling) -> str | Miss:
-        years = self._by_text.get(spelling.text, {})
-        if spelling.year in years:
-            fitting = years[spelling.year]
-        elif spelling.year:
+    def _look_up(self, wanted: NormalTitle) -> str | NoMatch:
+        years = self._by_text.get(wanted.text, {})
+        if wanted.year in years:
+            fitting = years[wanted.year]
+        elif wanted.year:
             fitting = years.get("", [])
         else:
             fitting = [item for items in years.values() for item in items]
         if not fitting:
-            return Miss.UNKNOWN
-        return fitting[0] if len(fitting) == 1 else Miss.AMBIGUOUS
+            return NoMatch.UNKNOWN
+        return fitting[0] if len(fitting) == 1 else NoMatch.AMBIGUOUS
 
     @staticmethod
-    def _solid(spelling: Spelling, *, first: bool) -> bool:
-        if " " in spelling.text or spelling.year:
+    def _is_enough(wanted: NormalTitle, *, first: bool) -> bool:
+        if " " in wanted.text or wanted.year:
             return True
-        return first and len(spelling.text) >= _SHORTEST_LONE_WORD
+        return first and len(wanted.text) >= _SHORTEST_LONE_WORD
 
 
 def _parts(page_title: str) -> Iterator[str]:

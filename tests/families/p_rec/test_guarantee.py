@@ -1,5 +1,7 @@
 """The card: voters are protected, clients are not, and the prices are those that are charged."""
 
+from pathlib import Path
+
 from discreet.families.p_rec.guarantee import guarantee_card
 from tests.families.p_rec.conftest import Bench
 
@@ -24,3 +26,19 @@ def test_voters_are_protected_with_feedback_on_and_clients_are_not(bench: Bench)
     assert "exact" in card.feedback.mechanism
     assert any("client likes" in each for each in card.not_covered)
     assert card.as_json()["answers"]["unit"]
+
+
+def test_the_document_says_what_the_card_says(bench: Bench) -> None:
+    page = Path(__file__).parents[3] / "docs" / "families" / "p-rec.md"
+    written = page.read_text(encoding="utf-8")
+    card = bench.recommender.guarantee()
+    for promise in (
+        f"| protected | {card.protected} |",
+        f"| against | {card.against} |",
+        f"| neighbours | {card.neighbours} |",
+        f"| unit | {card.unit} |",
+        f"| answers | {card.answers.mechanism} |",
+        f"| feedback | {card.feedback.mechanism} |",
+        *(f"- {each}\n" for each in card.not_covered),
+    ):
+        assert promise in written

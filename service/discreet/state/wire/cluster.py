@@ -14,7 +14,7 @@ from typing import Any
 
 from discreet.errors import StoreUnavailable, StoreUnsuitable
 from discreet.state.slots import SLOTS, slot_of
-from discreet.state.urls import StoreLocation, ServerAddress
+from discreet.state.urls import ServerAddress, StoreLocation
 from discreet.state.wire.commands import PendingCommand, packed_group
 from discreet.state.wire.connection import CommandRefused
 from discreet.state.wire.handshake import first_answer

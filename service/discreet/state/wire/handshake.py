@@ -12,7 +12,7 @@ from typing import Any
 
 from discreet.errors import StoreUnavailable, StoreUnsuitable
 from discreet.state.client import Word
-from discreet.state.urls import Credentials, StoreKind, StoreLocation, ServerAddress
+from discreet.state.urls import Credentials, ServerAddress, StoreKind, StoreLocation
 from discreet.state.wire.connection import CommandRefused, PipelinedConnection
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
 from discreet.errors import StoreUnavailable
-from discreet.state.urls import StoreLocation, ServerAddress
+from discreet.state.urls import ServerAddress, StoreLocation
 from discreet.state.wire.commands import PendingCommand, packed_group
 from discreet.state.wire.handshake import connect, loading
 from discreet.state.wire.reconnecting import ReconnectingConnection, backoff
