@@ -67,13 +67,18 @@ async def test_a_round_from_beginning_to_end(news: Caller) -> None:
     assert [item["id"] for item in shown["items"]] in (["a"], ["b"])
     assert shown["privacy"]["epsilon"] > 0
     assert (await ask(news, "ann")).json()["items"] == shown["items"]
-    told = {"recommendation_id": shown["recommendation_id"], "reward": 1}
-    assert (await news.post("/feedback", json=told)).json()["duplicate"] is False
-    assert (await news.post("/feedback", json=told)).json()["duplicate"] is True
+    feedback = {"recommendation_id": shown["recommendation_id"], "reward": 1}
+    assert (await news.post("/feedback", json=feedback)).json()["duplicate"] is False
+    assert (await news.post("/feedback", json=feedback)).json()["duplicate"] is True
     state = await news.get("/recommenders/news/rounds/monday")
     assert state.json()["state"] == "closed"
     budget = await news.get("/clients/anybody/budget", params={"recommender": "news"})
-    assert budget.json()["spent"]["epsilon"] == shown["privacy"]["spent"]["epsilon"]
+    spent = budget.json()["answers"]["spent"]["epsilon"]
+    assert spent == shown["privacy"]["spent"]["epsilon"]
+    assert budget.json()["feedback"]["spent"]["epsilon"] is None
+    card = (await news.get("/recommenders/news/guarantee")).json()
+    assert card["answers"]["epsilon"] == pytest.approx(shown["privacy"]["epsilon"])
+    assert card["feedback"]["epsilon"] is None
 
 
 async def test_votes_as_a_list_for_several_rounds(news: Caller) -> None:
@@ -111,8 +116,8 @@ async def test_an_event_id_makes_a_retry_safe(news: Caller) -> None:
     first = await ask(news, "eve", round="event", event_id="e-1")
     again = await ask(news, "eve", round="event", event_id="e-1")
     assert first.json() == again.json()
-    told = await news.post("/feedback", json={"event_id": "e-1", "reward": 0})
-    assert told.status_code == 200
+    received = await news.post("/feedback", json={"event_id": "e-1", "reward": 0})
+    assert received.status_code == 200
 
 
 async def test_several_clients_in_a_batch(news: Caller) -> None:
@@ -198,8 +203,8 @@ async def test_feedback_is_like_or_dislike(news: Caller, reward: Any) -> None:
     await make(news, "words")
     shown = (await ask(news, "word", round="words")).json()
     before = stored(news)
-    told = {"recommendation_id": shown["recommendation_id"], "reward": reward}
-    refused = await news.post("/feedback", json=told)
+    feedback = {"recommendation_id": shown["recommendation_id"], "reward": reward}
+    refused = await news.post("/feedback", json=feedback)
     assert refused.status_code == 422
     assert refused.json()["errors"][0]["field"] == "reward"
     assert stored(news) == before
@@ -231,7 +236,7 @@ async def test_unusable_questions_are_refused(
         ({"horizon": 60, "radius": 30}, "horizon"),
         ({"objects": 1}, "objects"),
         ({"items": ["a"]}, "body"),
-        ({"privacy": {"budget": {"epsilon": 20}}}, "privacy"),
+        ({"privacy": {"budget": {"epsilon": 20, "delta": 1e-9}}}, "privacy"),
         ({"privacy": {"budget": {"epsilon": 0.01, "delta": 1e-6}}}, "privacy.budget"),
         ({"voters": 100}, "peers"),
         ({"context": {"dimensions": 2}}, "context"),
@@ -246,7 +251,7 @@ async def test_conditions_of_the_theorems_are_checked(
     assert (await news.get("/recommenders/other")).status_code == 404
 
 
-async def test_nothing_left_to_answer_is_told(news: Caller) -> None:
+async def test_nothing_left_to_answer_is_a_conflict(news: Caller) -> None:
     made = await news.put("/recommenders/empty", json=NEWS)
     assert made.status_code == 201
     refused = await news.post("/recommend", json={"recommender": "empty", "client": "c"})

@@ -41,10 +41,10 @@ def ask(server: Server, client: str, **more: Any) -> Any:
     return answer.json()
 
 
-def tell(server: Server, answer: Any, reward: float) -> None:
+def give_feedback(server: Server, answer: Any, reward: float) -> None:
     body = {"recommendation_id": answer["recommendation_id"], "reward": reward}
-    heard = server.client.post("/feedback", json=body)
-    assert heard.status_code == 200, heard.text
+    received = server.client.post("/feedback", json=body)
+    assert received.status_code == 200, received.text
 
 
 def play(server: Server, client: str, name: str, *, wrong: int) -> Any:
@@ -52,7 +52,7 @@ def play(server: Server, client: str, name: str, *, wrong: int) -> Any:
     make(server, name)
     vote(server, name, {f"v{at}": "b" if at < wrong else "a" for at in range(VOTERS)})
     answer = ask(server, client, round=name)
-    tell(server, answer, float(answer["items"][0]["id"] == "a"))
+    give_feedback(server, answer, float(answer["items"][0]["id"] == "a"))
     return answer
 
 
@@ -74,7 +74,7 @@ def test_the_life_of_a_run(tmp_path: Path) -> None:
         assert len({one["items"][0]["id"] for one in shown}) == 1
         assert len({one["privacy"]["spent"]["epsilon"] for one in shown}) == 1
         paid = shown[0]["privacy"]["spent"]["epsilon"]
-        tell(server, shown[0], 1.0)
+        give_feedback(server, shown[0], 1.0)
         # A vote that comes after the first answer is refused by whichever worker it meets.
         for _ in range(6):
             late = httpx.post(
@@ -87,7 +87,7 @@ def test_the_life_of_a_run(tmp_path: Path) -> None:
         pending = ask(server, "bob", round="second")
         assert second["personalised"]
         assert pending["personalised"]
-        # Cec and Dan have voters who were wrong, and whom only their histories tell apart.
+        # Cec and Dan have voters who were wrong; only their histories know which.
         for client in ("cec", "dan"):
             answer = play(server, client, f"learn {client}", wrong=200)
             assert answer["personalised"]
@@ -98,11 +98,11 @@ def test_the_life_of_a_run(tmp_path: Path) -> None:
         again = ask(server, "bob")
         assert again["items"] == pending["items"]
         assert again["privacy"]["spent"]["epsilon"] == 4 * paid
-        tell(server, pending, 0.0)
+        give_feedback(server, pending, 0.0)
         assert ask(server, "ann", round="second")["items"] == second["items"]
         third = play(server, "ann", "third", wrong=VOTERS)
         # Ann's first round has taken half of the voters' credit, and what was replayed from her
-        # history knows it: too few are left for the test, or just enough; either way it is free.
+        # history has that: too few are left for the test, or just enough; either way it is free.
         assert third["privacy"]["epsilon"] == 0
         # Those who count gave "b" 130 of 400 votes, and hence 1/200 of the chance; a worker that
         # had forgotten the credits would see 330 of 600, and draw "b" almost always. Both "b"
@@ -110,7 +110,7 @@ def test_the_life_of_a_run(tmp_path: Path) -> None:
         cold = [ask(server, client, round="fourth") for client in ("cec", "dan")]
         assert all(one["personalised"] for one in cold)
         assert any(one["items"][0]["id"] == "a" for one in cold)
-        # The workers die without a word, and new ones take their places.
+        # The workers are killed, and new ones take their places.
         victims = server.workers
         for worker in victims:
             os.kill(worker, signal.SIGKILL)

@@ -150,6 +150,12 @@ class AnswersPrivacyDocument(Document):
         description="degrade: answer from the released model alone; refuse: answer 403.",
     )
 
+    @model_validator(mode="after")
+    def _pays_for_one(self) -> Self:
+        if self.budget.epsilon < self.epsilon:
+            raise ValueError("budget.epsilon must be at least epsilon, or nothing is personalised")
+        return self
+
 
 class FeedbackPrivacyDocument(Document):
     """What the released models may reveal about a client's feedback."""
@@ -168,6 +174,8 @@ class FeedbackPrivacyDocument(Document):
     def _payable(self) -> Self:
         if self.budget.delta == 0:
             raise ValueError("budget.delta must be greater than 0: the noise is Gaussian")
+        if self.budget.epsilon < self.epsilon:
+            raise ValueError("budget.epsilon must be at least epsilon, or nothing is learned")
         return self
 
 

@@ -2,7 +2,7 @@
 
 What is known about a preference vector theta is kept in information form: a matrix A and a vector
 a, with log-likelihood a.theta - theta.A.theta / 2 up to a constant. Independent pieces of knowledge
-add up. Exact sums of a linear model with reward variance s2 have A = V/s2, a = b/s2; noisy letters
+add up. Exact sums of a linear model with reward variance s2 have A = V/s2, a = b/s2; noisy updates
 have less (`discreet.families.fclub.consensus`). Before anything is known theta is taken to be
 normal around 0 with variance `variety` in each coordinate, which is itself such a piece: A = I /
 variety, a = 0.
@@ -25,7 +25,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from discreet.research.published.edges import numbered
 from discreet.errors import InvalidArgument
 
 Floats = npt.NDArray[np.float64]
@@ -210,7 +209,7 @@ class Clustering:
     def _sweep(
         self, users: Knowledge, fixed: Knowledge, labels: Labels, total: Knowledge
     ) -> Labels:
-        """Move every user to the cluster that fits best when she is not counted in it herself."""
+        """Move every user to the cluster that fits best without counting the user in it."""
         sizes = np.bincount(labels, minlength=len(total))
         sizes[: len(fixed)] += 2  # a cluster known from elsewhere stands without members of ours
         real = np.flatnonzero(sizes > 1)
@@ -250,3 +249,11 @@ def _renumbered(labels: Labels, fixed: int) -> Labels:
     if others.any():
         labels[others] = fixed + numbered(labels[others])
     return labels
+
+
+def numbered(labels: Labels) -> Labels:
+    """Return the same partition with parts numbered 0, 1, 2, … by their first member."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    order = np.argsort(np.argsort(first))
+    renamed: Labels = order[inverse.reshape(-1)].astype(np.int64)
+    return renamed

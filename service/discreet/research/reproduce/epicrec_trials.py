@@ -3,8 +3,8 @@
 Ten-fold cross-validation over people. Nine tenths have given the server everything, ratings
 included; it learns from them (`epicrec_server`). Of the last tenth a sample owns hubs. Of their
 items a fifth is held out; the rest is the history, which is perturbed and sent, as a set of items
-without ratings: that is all a hub sends. The server then predicts the ratings of what was held out, and
-recommends ten items, from which the device removes those that are in the true history.
+without ratings: that is all a hub sends. The server then predicts the ratings of what was held out,
+and recommends ten items, from which the device removes those that are in the true history.
 
 Everybody is perturbed by every method with the same noise seeds and the same luck, so that methods
 differ by what they do. "Ours" is what a hub does. The rivals' counts go straight into phase 2, as

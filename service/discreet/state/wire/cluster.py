@@ -19,7 +19,7 @@ from discreet.state.wire.commands import PendingCommand, packed_group
 from discreet.state.wire.connection import CommandRefused
 from discreet.state.wire.handshake import first_answer
 from discreet.state.wire.reconnecting import ReconnectingConnection, backoff
-from discreet.state.wire.topology import Topology, store_closed
+from discreet.state.wire.topology import Topology
 
 PAUSE = 0.1
 """Seconds between two questions about the slots, however many commands ask for one."""
@@ -32,7 +32,6 @@ class ClusterTopology(Topology):
         super().__init__(location, scripts, timeout)
         self._server_at: dict[ServerAddress, ReconnectingConnection] = {}
         self._owner_of: list[ReconnectingConnection | None] = [None] * SLOTS
-        self._held: list[PendingCommand] = []
         self._failure: StoreUnavailable | StoreUnsuitable | None = None
         self._mapped = asyncio.Event()
         self._mapping: asyncio.Task[None] | None = None
@@ -47,11 +46,9 @@ class ClusterTopology(Topology):
             owner = self._owner_of[slot_of(command.key)]
             if owner is not None:
                 by_owner.setdefault(owner, []).append(command)
-            elif self._closed:
-                command.answer(store_closed())
             else:
-                self._held.append(command)
                 self._map_again()
+                self.retry(command)
         for owner, some in by_owner.items():
             owner.send(some)
 
@@ -76,9 +73,6 @@ class ClusterTopology(Topology):
             await asyncio.gather(self._mapping, return_exceptions=True)
         await asyncio.gather(*self._leaving)
         await super().close()
-        for command in self._held:
-            command.answer(store_closed())
-        self._held.clear()
 
     def refused(
         self, server: ReconnectingConnection, command: PendingCommand, message: str
@@ -102,15 +96,6 @@ class ClusterTopology(Topology):
 
     def unreachable(self, server: ReconnectingConnection) -> None:
         self._map_again()
-
-    def expire(self, now: float) -> None:
-        super().expire(now)
-        held, self._held = self._held, []
-        for command in held:
-            if now > command.deadline:
-                command.answer(StoreUnavailable("no member of the cluster can be reached"))
-            else:
-                self._held.append(command)
 
     def _redirect(
         self, server: ReconnectingConnection, command: PendingCommand, code: str, rest: str
@@ -167,12 +152,6 @@ class ClusterTopology(Topology):
                 break
         self._failure = None
         self._mapped.set()
-        held, self._held = self._held, []
-        for command in held:
-            if self._owner_of[slot_of(command.key)] is None:
-                self.retry(command)
-            else:
-                self.submit((command,))
         # Whoever saw a failure meanwhile saw it on the old map; those of the new one ask again.
         await asyncio.sleep(PAUSE)
 

@@ -54,18 +54,18 @@ class Topology(ABC):
         self._checking.cancel()
         for command, timer in self._delayed.items():
             timer.cancel()
-            command.answer(store_closed())
+            command.answer(_closed())
         self._delayed.clear()
         for server in list(self.servers()):
             for command in await server.close():
-                command.answer(store_closed())
+                command.answer(_closed())
 
     def retry(self, command: PendingCommand) -> None:
         """Submit a command again after a moment, unless its time is up."""
         delay = backoff(command.attempts)
         command.attempts += 1
         if self._closed:
-            command.answer(store_closed())
+            command.answer(_closed())
         elif self._loop.time() + delay > command.deadline:
             command.answer(StoreUnavailable("the store could not run a command in time"))
         elif not command.done:
@@ -104,11 +104,6 @@ class Topology(ABC):
     def unreachable(self, server: ReconnectingConnection) -> None:  # noqa: B027  not a gap
         """Do nothing: the server is tried again by itself."""
 
-    def expire(self, now: float) -> None:
-        """Give up on what has waited too long."""
-        for server in self.servers():
-            server.check(now)
-
     def connect_to(self, node: ServerAddress | None) -> ReconnectingConnection:
         """Return a server that is being connected to."""
         return ReconnectingConnection(
@@ -135,7 +130,10 @@ class Topology(ABC):
             self.submit((command,))
 
     def _check(self) -> None:
-        self.expire(self._loop.time())
+        """Give up on what has waited too long, every now and then."""
+        now = self._loop.time()
+        for server in self.servers():
+            server.check(now)
         self._checking = self._loop.call_later(self._period, self._check)
 
 
@@ -153,6 +151,6 @@ class SingleServer(Topology):
         return (self._server,)
 
 
-def store_closed() -> StoreUnavailable:
+def _closed() -> StoreUnavailable:
     """Return the error of commands that nobody will answer any more."""
     return StoreUnavailable("the store is closed")
