@@ -12,7 +12,7 @@ BY_HAND := env -u MAKELEVEL -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u ARGS -u P
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help run traffic test lint format audit bench wheel pictures dashboards k8s image constraints clean \
+.PHONY: help run traffic test lint format audit bench wheel pictures cards dashboards k8s image constraints clean \
 	environment
 
 help: ## list the targets
@@ -22,7 +22,7 @@ run: ## serve the demo on its embedded store: make run [PORT=8000] [DATA=.discre
 	@.ci/environment run
 	@exec $(BIN)/discreet serve --demo --port $(PORT) --data $(DATA)
 
-traffic: ## send made-up visitors to the running demo: make traffic [ARGS="--rate 50"]
+traffic: ## send synthetic visitors to the running demo: make traffic [ARGS="--rate 50"]
 	@.ci/environment run
 	@exec $(BIN)/discreet simulate --traffic --url http://127.0.0.1:$(PORT) --key-file $(DATA)/demo-key $(ARGS)
 
@@ -57,6 +57,9 @@ wheel: environment ## build dist/discreet-*.whl
 pictures: environment ## draw the live page's and the hub's pictures anew, from running ones, into docs/img
 	@$(BIN)/python -m tests.browser.picture docs/img
 	@$(BIN)/python -m tests.browser.picture_hub docs/img
+
+cards: environment ## write the guarantee cards in docs/privacy.md anew, from the code
+	@$(BIN)/python -m tests.cards
 
 dashboards: environment ## write the Grafana dashboards anew, and the chart's copy of them and of the rules
 	@$(BIN)/python -m deploy.grafana

@@ -3,7 +3,7 @@
     python loadtests/bench_clusters.py [--users 10000] [--dimensions 10] [--clusters 20]
 
 Two ways are timed: by evidence, as served (`discreet.families.fclub.evidence`), and by edges
-that are deleted, as published (`discreet.research.published.edges`). Users have seen between 50 and 300
+that are deleted, as published (`discreet.research.published.similarity_graph`). Users have seen between 50 and 300
 items each. Prints one JSON object; seconds are of one core's time, memory is the process's largest,
 the data included.
 """
@@ -15,7 +15,7 @@ import time
 
 import numpy as np
 
-from discreet.research.published.edges import Graph, components
+from discreet.research.published.similarity_graph import Graph, components
 from discreet.families.fclub.clusters import FederatedClusters
 from discreet.research.published.fclub import certainty
 

@@ -24,8 +24,8 @@ from discreet.families.mirror_descent.recommender import MirrorRecommender
 from discreet.decisions.recommend import recommend
 from discreet.decisions.runtime import Runtime
 from discreet.privacy.noise import SystemNoise
-from discreet.research.mirror_trials import MirrorTrial
-from discreet.research.mirror_worlds import social
+from discreet.research.reproduce.mirror_descent_trials import MirrorTrial
+from discreet.research.worlds.mirror_descent import social
 from discreet.state.memory import MemoryStore
 
 CANDIDATES, NONZEROS = 100, 50
@@ -42,7 +42,7 @@ def learning() -> None:
         print(
             f"100,000 records, n=10,000, 50 non-zeros, 8 nodes, {reading}: "
             f"{time.process_time() - began:.1f} s of CPU (bar: 60), "
-            f"accuracy {run.late_accuracy:.1%}, {run.broadcasts} broadcasts"
+            f"accuracy {run.late_accuracy:.1%}, {run.releases} releases"
         )
 
 

@@ -65,11 +65,13 @@ def free_port() -> int:
 
 
 @contextmanager
-def demo_server(folder: Path, *arguments: str, port: int = 0) -> Iterator[Demo]:
+def demo_server(
+    folder: Path, *arguments: str, port: int = 0, program: Sequence[str] = (DISCREET,)
+) -> Iterator[Demo]:
     """Start the demo with its data in `folder`, and stop it in the end."""
     port = port or free_port()
     command: Sequence[str] = (
-        DISCREET, "serve", "--demo", "--port", str(port), "--data", str(folder), *arguments,
+        *program, "serve", "--demo", "--port", str(port), "--data", str(folder), *arguments,
     )  # fmt: skip
     environment = {k: v for k, v in os.environ.items() if not k.startswith("DISCREET_")}
     with (folder / "log").open("wb") as log:

@@ -25,7 +25,7 @@ from discreet.audit.mechanisms.choices import exponential_checks, shortlist_chec
 from discreet.audit.mechanisms.claims import Bench, Check, Fault, Finding, Method
 from discreet.audit.mechanisms.numbers import number_checks, sampler_checks
 from discreet.audit.mechanisms.sums import sum_checks
-from discreet.privacy.continual import BinaryTree
+from discreet.research.continual import BinaryTree
 from discreet.privacy.noise import SystemNoise
 from discreet.privacy.numeric import LaplaceMechanism
 

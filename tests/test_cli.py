@@ -172,6 +172,6 @@ def test_keys_can_be_made_before_the_first_start(tmp_path: Path) -> None:
 def test_commands_are_configured_only_when_asked_for() -> None:
     """`discreet serve` must not import what only `discreet simulate` needs."""
     code = "import sys; from discreet.cli import _parser; _parser(['serve']);"
-    code += "assert 'discreet.research.traffic' not in sys.modules;"
+    code += "assert 'discreet.research.simulate.traffic' not in sys.modules;"
     code += "assert 'prometheus_client' not in sys.modules, 'it must see the shared folder first'"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,4 +1,4 @@
-"""Draw the README's picture: the live page after a minute of made-up traffic, by day and by night.
+"""Draw the README's picture: the live page after a minute of synthetic traffic, light and dark.
 
 python -m tests.browser.picture docs/img
 """

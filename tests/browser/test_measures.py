@@ -20,8 +20,9 @@ discreet_feedback_total{recommender="",algorithm="",outcome="forged"} 1
 discreet_reward_total{recommender="films",algorithm="p-dap"} 1.5e+01
 discreet_estimated_regret_total{recommender="films",algorithm="p-dap"} 4
 discreet_epsilon_spent_total{recommender="films",algorithm="p-dap"} 60
-discreet_cells{recommender="films",algorithm="p-dap"} 9
-discreet_splits{recommender="films",algorithm="p-dap"} 2
+discreet_release{recommender="films"} 12
+discreet_cells{recommender="films"} 9
+discreet_splits{recommender="films"} 2
 discreet_request_duration_seconds_bucket{le="+Inf",route="/feedback"} +Inf
 discreet_store_up 1
 discreet_build_info{version="1.2.3"} 1
@@ -42,12 +43,12 @@ def run(page: Page, body: str, argument: Any = None) -> Any:
 
 def test_samples_and_labels(page: Page) -> None:
     samples = run(page, "return m.parse(given)", TEXT)
-    assert len(samples) == 15
+    assert len(samples) == 16
     assert samples[0]["name"] == "discreet_recommendations_total"
     assert samples[0]["labels"]["outcome"] == "personalised"
     assert samples[0]["value"] == 30
     assert samples[3]["labels"]["recommender"] == 'a "b", \\ c}'
-    assert samples[12]["value"] == float("inf")
+    assert samples[13]["value"] == float("inf")
 
 
 def test_recommenders_and_server(page: Page) -> None:
@@ -63,14 +64,15 @@ def test_totals_of_one_and_of_all(page: Page) -> None:
     films = run(page, "return m.totals(m.parse(given), 'films', 7)", TEXT)
     assert films == {
         "at": 7,
-        "asked": 45,
+        "answers": 45,
         "decided": 40,
         "degraded": 10,
-        "told": 22,
+        "feedback": 22,
         "counted": 20,
         "reward": 15,
         "regret": 4,
         "epsilon": 60,
+        "release": 12,
         "cells": 9,
         "splits": 2,
     }
@@ -80,21 +82,21 @@ def test_totals_of_one_and_of_all(page: Page) -> None:
 
 def test_what_happened_between_two_moments(page: Page) -> None:
     before = dict.fromkeys(
-        ("asked", "decided", "degraded", "told", "counted", "reward", "regret", "epsilon"), 0
+        ("answers", "decided", "degraded", "feedback", "counted", "reward", "regret", "epsilon"), 0
     )
     now = {
-        "asked": 45,
+        "answers": 45,
         "decided": 40,
         "degraded": 10,
-        "told": 22,
+        "feedback": 22,
         "counted": 20,
         "reward": 15,
         "regret": 4,
         "epsilon": 60,
     }
     moments = [
-        {**before, "at": 0, "cells": 1, "splits": 0},
-        {**now, "at": 5, "cells": 9, "splits": 2},
+        {**before, "at": 0, "release": 3, "cells": 1, "splits": 0},
+        {**now, "at": 5, "release": 12, "cells": 9, "splits": 2},
     ]
     point = run(page, "return m.between(...given)", moments)
     assert point == {
@@ -103,22 +105,23 @@ def test_what_happened_between_two_moments(page: Page) -> None:
         "regret": 0.1,
         "epsilon": 60,
         "epsilonRate": 12,
+        "release": 12,
         "cells": 9,
         "splits": 2,
         "degraded": 0.25,
-        "asking": 9,
-        "telling": 4.4,
+        "answerRate": 9,
+        "feedbackRate": 4.4,
     }
 
 
 def test_history_is_bounded_and_begins_anew_with_the_server(page: Page) -> None:
     script = """
       const history = new m.History(300);
-      const zero = {asked: 0, decided: 0, degraded: 0, told: 0, counted: 0, reward: 0, regret: 0,
-        epsilon: 0, cells: 0, splits: 0};
-      for (let at = 0; at < 1000; at += 1) history.add({...zero, at, asked: at});
-      const long = [history.points.length, history.totals.length, history.points.at(-1).asking];
-      history.add({...zero, at: 1000, asked: 3});
+      const zero = {answers: 0, decided: 0, degraded: 0, feedback: 0, counted: 0, reward: 0,
+        regret: 0, epsilon: 0, release: 0, cells: 0, splits: 0};
+      for (let at = 0; at < 1000; at += 1) history.add({...zero, at, answers: at});
+      const long = [history.points.length, history.totals.length, history.points.at(-1).answerRate];
+      history.add({...zero, at: 1000, answers: 3});
       return [...long, history.points.length, history.totals.length];
     """
     points, totals, rate, points_after, totals_after = run(page, script)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from discreet.research.traffic import Traffic, drive
+from discreet.research.simulate.traffic import Traffic, send_traffic
 from tests.browser.conftest import Watched
 from tests.demo_server import DISCREET, Demo, demo_server
 
@@ -23,7 +23,11 @@ def declare(demo: Demo, name: str, *, budget: float = 4.0, dimensions: int = 2) 
         "items": ["first", "second", "third"],
         "context": {"dimensions": dimensions},
         "partition": {"base": 20.0},
-        "privacy": {"epsilon": 2.0, "budget": {"epsilon": budget}},
+        "privacy": {
+            "answers": {"epsilon": 2.0, "budget": {"epsilon": budget}},
+            "feedback": "exact",
+        },
+        "releases": {"seconds": 0.2, "growth": 0},
     }
     demo.call("PUT", f"/recommenders/{name}", body)
 
@@ -41,8 +45,8 @@ def send(demo: Demo, recommender: str, **changes: Any) -> None:
     plan = {"rate": 100.0, "seconds": 2.0, "clients": 10, "seed": 3, "name": recommender}
     traffic = Traffic(url=demo.url, key=demo.key, recommender=recommender, **{**plan, **changes})
     # The browser's driver owns this thread's event loop, so traffic gets a thread of its own.
-    tally = _in_a_thread(lambda: asyncio.run(drive(traffic)))
-    assert not tally.faults
+    results = _in_a_thread(lambda: asyncio.run(send_traffic(traffic)))
+    assert not results.errors
 
 
 def _in_a_thread(work: Any) -> Any:
@@ -62,16 +66,16 @@ def test_the_figures_are_those_of_metrics(tab: Watched, demo: Demo) -> None:
     counted = demo.samples("shown")
     answers = counted["discreet_recommendations_total", "personalised"]
     degraded = counted["discreet_recommendations_total", "degraded"]
-    heard = counted["discreet_feedback_total", "counted"]
-    assert min(answers, degraded, heard) > 0
+    feedback = counted["discreet_feedback_total", "counted"]
+    assert min(answers, degraded, feedback) > 0
     # The page's window is longer than the traffic was, so for a while it holds all of it.
-    reward = counted["discreet_reward_total", ""] / heard
+    reward = counted["discreet_reward_total", ""] / feedback
     regret = counted["discreet_estimated_regret_total", ""] / (answers + degraded)
     expect(shown(page, "epsilon").locator(".one")).to_have_text(f"ε {_amount(2.0 * answers)}")
     expect(shown(page, "reward")).to_have_text(f"{reward:.2f}")
     expect(shown(page, "regret")).to_have_text(f"{regret:.2f}")
     expect(shown(page, "degraded")).to_have_text(_percent(degraded / (answers + degraded)))
-    # Surveys may find another cell between the scrape above and now, so both are read again.
+    # A release may split another cell between the scrape above and now, so both are read again.
     for _ in range(20):
         cells, splits = (_gauge(demo, "shown", name) for name in ("cells", "splits"))
         text = shown(page, "cells").inner_text()
@@ -131,7 +135,7 @@ def test_the_same_figures_as_a_table(tab: Watched, demo: Demo) -> None:
     page = open_page(tab, demo, "tabled")
     send(demo, "tabled", seconds=1.0)
     page.get_by_text("The same figures as a table").click()
-    expect(page.locator("#table th")).to_have_count(10)
+    expect(page.locator("#table th")).to_have_count(11)
     first = page.locator("#table tr").nth(1).locator("td")
     expect(first.first).to_have_text("0 s ago")
     spent = 2.0 * demo.samples("tabled")["discreet_recommendations_total", "personalised"]
@@ -148,7 +152,7 @@ def test_trying_it(tab: Watched, demo: Demo) -> None:
     expect(page.locator("#answer .tag")).to_have_text("personalised")
     expect(page.locator("#answer")).to_contain_text("ε 2 of 4 left")
     page.locator("#like").click()
-    expect(page.locator("#thanks")).to_have_text("Counted, thank you.")
+    expect(page.locator("#thanks")).to_have_text("Counted.")
     expect(page.locator("#like")).to_be_disabled()
     counted = demo.samples("tried")
     assert counted["discreet_feedback_total", "counted"] == 1
@@ -156,12 +160,12 @@ def test_trying_it(tab: Watched, demo: Demo) -> None:
     page.locator("#ask").click()
     expect(page.locator("#answer")).to_contain_text("ε 0 of 4 left")
     page.locator("#dislike").click()
-    expect(page.locator("#thanks")).to_have_text("Counted, thank you.")
+    expect(page.locator("#thanks")).to_have_text("Counted.")
     page.locator("#ask").click()
     expect(page.locator("#answer .tag")).to_have_text("not personalised")
-    expect(page.locator("#answer")).to_contain_text("used up")
-    # Someone else has a budget of their own.
-    page.locator("#someone").click()
+    expect(page.locator("#answer")).to_contain_text("budget for answers is spent")
+    # Another user has a budget of their own.
+    page.locator("#new-user").click()
     page.locator("#ask").click()
     expect(page.locator("#answer .tag")).to_have_text("personalised")
     counted = demo.samples("tried")
@@ -171,14 +175,14 @@ def test_trying_it(tab: Watched, demo: Demo) -> None:
     assert counted["discreet_reward_total", ""] == 1.0
 
 
-def test_asking_as_twenty_strangers(tab: Watched, demo: Demo) -> None:
-    declare(demo, "strangers")
-    page = open_page(tab, demo, "strangers")
+def test_simulating_twenty_new_users(tab: Watched, demo: Demo) -> None:
+    declare(demo, "simulated")
+    page = open_page(tab, demo, "simulated")
     page.locator("#ask-many").click()
     expect(page.locator("#crowd")).to_be_visible()
     counts = page.locator("#crowd-list li span:last-child").all_inner_texts()
     assert sum(map(int, counts)) == 20
-    spent = demo.samples("strangers")["discreet_recommendations_total", "personalised"]
+    spent = demo.samples("simulated")["discreet_recommendations_total", "personalised"]
     assert spent == 20
 
 
@@ -203,11 +207,35 @@ def test_other_dimensions(tab: Watched, demo: Demo) -> None:
     expect(page.locator("#answer .tag")).to_have_text("personalised")
 
 
+def test_the_guarantee_is_the_one_that_the_server_answers(tab: Watched, demo: Demo) -> None:
+    declare(demo, "promised")
+    page = open_page(tab, demo, "promised")
+    page.get_by_text("Privacy guarantee").click()
+    card = demo.call("GET", "/recommenders/promised/guarantee")
+    shown_card = page.locator("#guarantee-card")
+    for field in ("protected", "against", "neighbours", "unit"):
+        expect(shown_card).to_contain_text(card[field])
+    expect(shown_card).to_contain_text("ε 2; budget ε 4")
+    expect(shown_card).to_contain_text("not protected")
+    for limit in card["not_covered"]:
+        expect(shown_card).to_contain_text(limit)
+
+
+def test_a_recommender_without_a_context_is_not_tried_here(tab: Watched, demo: Demo) -> None:
+    demo.call(
+        "PUT", "/recommenders/no-context", {"algorithm": "collaborative", "items": ["a", "b"]}
+    )
+    demo.call("POST", "/recommend", {"recommender": "no-context", "client": "x"})
+    page = open_page(tab, demo, "no-context")
+    expect(page.locator("#trial-why")).to_contain_text("with a context")
+    expect(page.locator("#ask")).to_be_hidden()
+
+
 def test_a_wrong_key_is_said_and_can_be_mended(tab: Watched, demo: Demo) -> None:
     tab.expected = ("401",)
     tab.page.goto(f"{demo.url}/#key=wrong")
     message = tab.page.get_by_role("alert")
-    expect(message).to_contain_text("does not know this key")
+    expect(message).to_contain_text("Unknown key")
     expect(tab.page.locator("#figures")).to_be_hidden()
     tab.page.get_by_label("API key").fill(demo.key)
     tab.page.keyboard.press("Enter")
@@ -237,7 +265,7 @@ def test_a_key_for_figures_only(tab: Watched, demo: Demo) -> None:
 def test_a_key_that_may_not_see_figures(tab: Watched, demo: Demo) -> None:
     tab.expected = ("403",)
     tab.page.goto(f"{demo.url}/#key={key_for(demo, 'serve')}")
-    expect(tab.page.get_by_role("alert")).to_contain_text("may not read the figures")
+    expect(tab.page.get_by_role("alert")).to_contain_text("cannot read the figures")
     expect(tab.page.locator("#figures")).to_be_hidden()
 
 
@@ -260,7 +288,7 @@ def test_keyboard_alone(tab: Watched, demo: Demo) -> None:
     page.locator("#context-0").focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator("#sliders output").first).to_have_text("0.26")
-    for _ in range(3):  # the second slider, "Be someone else", "Recommend"
+    for _ in range(3):  # the second slider, "New user", "Recommend"
         page.keyboard.press("Tab")
     expect(page.locator("#ask")).to_be_focused()
     page.keyboard.press("Enter")

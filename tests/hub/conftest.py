@@ -10,7 +10,7 @@ from discreet.hub import views
 from discreet.hub.catalogue import PublicCatalogue, parse
 from discreet.hub.database import Database
 from discreet.hub.hub import Hub
-from discreet.hub.upstream import Upstream
+from discreet.hub.server import RecommendationServer
 from tests.hub.recommending import KEY, NAME, Recommending, recommending
 
 NOW = "2026-01-02T03:04:05+00:00"
@@ -55,7 +55,7 @@ def served() -> Iterator[Recommending]:
 @pytest.fixture
 def hub(database: Database, served: Recommending) -> Hub:
     """A hub that has the server's catalogue."""
-    upstream = Upstream(url=served.url, recommender=NAME, key=KEY)
+    upstream = RecommendationServer(url=served.url, recommender=NAME, key=KEY)
     made = Hub(database, upstream, now=lambda: NOW)
     made.fetch_catalogue()
     served.asked.clear()

@@ -1,9 +1,9 @@
-"""Measure what the hub's drawings are like on MovieLens-1M, with and without what is popular.
+"""Measure what the hub's lists are like on MovieLens-1M, with and without what is popular.
 
 python -m tests.hub.measure FOLDER            (FOLDER holds movies.dat and the ratings)
 
-Drives the hub's own code: rows of what is popular, as 5,040 users make them, then a drawing for
-each of 150 others. Seeded, so that it says the same every time.
+Drives the hub's own code: rows of what is popular, as 5,040 users make them, then a list for
+each of 150 others. Seeded.
 """
 
 import argparse
@@ -16,10 +16,10 @@ from discreet.families.collaborative.on_device.perturbation import perturb
 from discreet.hub.catalogue import PublicCatalogue, PublicItem, compose
 from discreet.hub.choices import Choices
 from discreet.hub.popularity import expectation, ranks
-from discreet.hub.releases import compiled, quote, typical_length
-from discreet.hub.upstream import ASKED_OF_A_STRANGER, Row
-from discreet.research.movielens import read_ratings
+from discreet.hub.releases import quote, typical_length
+from discreet.hub.server import ASKED_FOR_POPULAR, RecommendedRow
 from discreet.research.noise import SeededNoise
+from discreet.research.worlds.movielens import read_ratings
 
 PEOPLE = 150
 APART = 1_000
@@ -33,14 +33,14 @@ def catalogue_of(folder: Path) -> PublicCatalogue:
     return compose(PublicItem(id_, title, tuple(kinds.split("|"))) for id_, title, kinds in films)
 
 
-def popular_rows(catalogue: PublicCatalogue, counts: Counter[str]) -> list[Row]:
-    """Return what a server would tell a stranger."""
+def popular_rows(catalogue: PublicCatalogue, counts: Counter[str]) -> list[RecommendedRow]:
+    """Return what a server would show to anybody."""
     order = sorted((item.id for item in catalogue.items), key=lambda item: -counts[item])
     kinds = {item.id: item.categories for item in catalogue.items}
-    rows = [Row(None, tuple(order[:ASKED_OF_A_STRANGER]), False)]
-    for name in catalogue.asked:
-        listed = [item for item in order if name in kinds[item]][:ASKED_OF_A_STRANGER]
-        rows.append(Row(name, tuple(listed), False))
+    rows = [RecommendedRow(None, tuple(order[:ASKED_FOR_POPULAR]), False)]
+    for name in catalogue.used_categories:
+        listed = [item for item in order if name in kinds[item]][:ASKED_FOR_POPULAR]
+        rows.append(RecommendedRow(name, tuple(listed), False))
     return rows
 
 
@@ -50,7 +50,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
     public = catalogue_of(folder)
-    films = compiled(public)
+    films = public.compiled
     histories: dict[int, set[str]] = {}
     for user, film, _ in read_ratings(folder):
         histories.setdefault(int(user), set()).add(str(film))
@@ -84,7 +84,7 @@ def main() -> int:
         print(
             f"{name}: {hits / sent:.3f} of the released items were seen, "
             f"mean error of a count {error / PEOPLE:.1f}, "
-            f"{(time.perf_counter() - began) / PEOPLE * 1000:.0f} ms a drawing"
+            f"{(time.perf_counter() - began) / PEOPLE * 1000:.0f} ms a list"
         )
     return 0
 

@@ -10,7 +10,7 @@ from discreet.errors import InvalidArgument
 from discreet.hub import catalogue as catalogues
 from discreet.hub.catalogue import OTHER, from_file, parse
 from discreet.hub.database import Database
-from discreet.hub.refusals import Refused
+from discreet.hub.errors import HubRefusal
 from tests.hub.conftest import document
 
 
@@ -25,15 +25,15 @@ def test_what_the_server_gives(database: Database) -> None:
     }
     with database.transaction() as work:
         assert catalogues.load(work) is None
-        with pytest.raises(Refused, match="no catalogue yet"):
+        with pytest.raises(HubRefusal, match="no catalogue yet"):
             catalogues.require(work)
         catalogues.keep(work, read, source="somewhere", now="today")
         catalogues._latest.clear()
         kept = catalogues.require(work)
-        described = catalogues.described(work)
+        source = catalogues.source_of(work)
     assert (kept.items, kept.categories, kept.digest) == (read.items, read.categories, read.digest)
-    assert described is not None
-    assert (described.source, described.fetched) == ("somewhere", "today")
+    assert source is not None
+    assert (source.source, source.fetched) == ("somewhere", "today")
 
 
 def test_any_difference_is_another_digest() -> None:
@@ -61,8 +61,8 @@ def test_an_item_without_category_can_still_be_protected() -> None:
         ({"items": [{"id": "a"}], "categories": [str(n) for n in range(500)]}, "more than 500"),
     ],
 )
-def test_nonsense_is_refused_in_words(given: Any, words: str) -> None:
-    with pytest.raises(Refused, match=words):
+def test_nonsense_is_refused(given: Any, words: str) -> None:
+    with pytest.raises(HubRefusal, match=words):
         parse(given)
 
 

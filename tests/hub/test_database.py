@@ -10,8 +10,8 @@ import pytest
 
 from discreet.errors import InvalidArgument
 from discreet.hub import database as module
-from discreet.hub.database import Database, fact, keep_fact
-from discreet.hub.refusals import Refused
+from discreet.hub.database import Database, get_value, set_value
+from discreet.hub.errors import HubRefusal
 
 
 def test_only_its_owner_can_read_it(tmp_path: Path) -> None:
@@ -19,21 +19,21 @@ def test_only_its_owner_can_read_it(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "hub.sqlite").stat().st_mode) == 0o600
 
 
-def test_facts_survive_and_a_failure_keeps_nothing(tmp_path: Path) -> None:
+def test_values_survive_and_a_failure_keeps_nothing(tmp_path: Path) -> None:
     with Database(tmp_path / "x").transaction() as work:
-        keep_fact(work, "limit", 1.5)
+        set_value(work, "limit", 1.5)
     again = Database(tmp_path / "x")
 
     def fail() -> None:
         with again.transaction() as work:
-            keep_fact(work, "limit", 9.0)
+            set_value(work, "limit", 9.0)
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         fail()
     with again.transaction() as work:
-        assert fact(work, "limit") == 1.5
-        assert fact(work, "nothing", "default") == "default"
+        assert get_value(work, "limit") == 1.5
+        assert get_value(work, "nothing", "default") == "default"
 
 
 @pytest.mark.parametrize("statement", ["DELETE FROM ledger", "UPDATE ledger SET nano_epsilon = 0"])
@@ -71,7 +71,7 @@ def test_two_hubs_take_turns(database: Database, monkeypatch: pytest.MonkeyPatch
             try:
                 with database.transaction():
                     pass
-            except Refused as error:
+            except HubRefusal as error:
                 refused.append(error)
 
         other = threading.Thread(target=intrude)
@@ -82,10 +82,11 @@ def test_two_hubs_take_turns(database: Database, monkeypatch: pytest.MonkeyPatch
 
 def test_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_text(json.dumps({"not": "a database"}) * 100)
-    with pytest.raises(InvalidArgument, match="not a database of the hub's"):
+    with pytest.raises(InvalidArgument, match="not a database of the hub"):
         Database(tmp_path / "x")
-    newer = sqlite3.connect(tmp_path / "y")
-    newer.execute("PRAGMA user_version = 99")
-    newer.close()
-    with pytest.raises(InvalidArgument, match="newer version"):
-        Database(tmp_path / "y")
+    for version in (1, 99):
+        other = sqlite3.connect(tmp_path / "y")
+        other.execute(f"PRAGMA user_version = {version}")
+        other.close()
+        with pytest.raises(InvalidArgument, match="another version"):
+            Database(tmp_path / "y")

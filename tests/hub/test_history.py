@@ -6,8 +6,8 @@ import pytest
 
 from discreet.hub import history
 from discreet.hub.catalogue import PublicCatalogue, parse
+from discreet.hub.errors import HubRefusal
 from discreet.hub.hub import Hub
-from discreet.hub.refusals import Refused
 from tests.hub.conftest import NOW, document, quoted
 from tests.hub.test_reading import browser_file
 
@@ -44,7 +44,7 @@ def test_a_browsers_other_pages_are_not_kept(hub: Hub, tmp_path: Path) -> None:
 def test_a_broken_file_changes_nothing(hub: Hub, tmp_path: Path, content: bytes) -> None:
     hub.see("f1")
     (tmp_path / "broken").write_bytes(content)
-    with pytest.raises(Refused):
+    with pytest.raises(HubRefusal):
         hub.import_file(tmp_path / "broken")
     assert seen(hub) == ["f1"]
 
@@ -69,7 +69,7 @@ def test_a_newer_catalogue_finds_kept_titles_and_keeps_old_items(hub: Hub, tmp_p
 def test_seeing_and_unseeing(hub: Hub) -> None:
     assert hub.see("f1")
     assert not hub.see("f1")
-    with pytest.raises(Refused, match="no such item"):
+    with pytest.raises(HubRefusal, match="no such item"):
         hub.see("f99")
     hub.unsee("f1")
     hub.unsee("f1")
@@ -80,7 +80,7 @@ def test_erasing_leaves_no_trace_of_the_history(hub: Hub, public: PublicCatalogu
     hub.see("f1")
     with hub.database.transaction() as work:
         history.import_list(work, public, ["Whispering Marmalade"], now=NOW)
-    price = hub.draw(after=0, agreed=quoted(hub), early=False)
+    price = hub.create(after=0, agreed=quoted(hub), early=False)
     hub.erase_history()
     data = hub.database.path.read_bytes()
     assert b"Whispering Marmalade" not in data

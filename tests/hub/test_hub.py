@@ -10,9 +10,9 @@ from discreet.families.collaborative.on_device.catalogue import Level
 from discreet.hub import identity, views
 from discreet.hub.catalogue import PublicCatalogue
 from discreet.hub.choices import Choices
+from discreet.hub.errors import HubRefusal, ServerError
 from discreet.hub.hub import SHOWN_PER_ROW, Hub, arrange
-from discreet.hub.refusals import Refused, ServerTrouble
-from discreet.hub.upstream import Row, Upstream
+from discreet.hub.server import RecommendationServer, RecommendedRow
 from tests.hub.conftest import quoted
 from tests.hub.recommending import Recommending
 
@@ -26,9 +26,9 @@ def bytes_for(hub: Hub, served: Recommending, history: list[str]) -> list[tuple[
     for item in history:
         hub.see(item)
     hub.fetch_catalogue()
-    hub.choose(Choices(Level.NO))
+    hub.choose(Choices(overall=Level.NO))
     hub.recommend()
-    views.shelf(hub, search="number 3", category="Drama")
+    views.search(hub, text="number 3", category="Drama")
     hub.recommend()
     return [
         (method, path, json.loads(_without_strangers(json.dumps(body).replace(client, "ID"))))
@@ -37,23 +37,23 @@ def bytes_for(hub: Hub, served: Recommending, history: list[str]) -> list[tuple[
 
 
 def _without_strangers(text: str) -> str:
-    return re.sub("stranger-[0-9a-f]{32}", "STRANGER", text)
+    return re.sub("anybody-[0-9a-f]{32}", "ANYBODY", text)
 
 
 def test_requests_are_the_same_whatever_was_seen(hub: Hub, served: Recommending) -> None:
     nothing = bytes_for(hub, served, [])
     assert [path.rsplit("/", 1)[1] for _, path, _ in nothing] == ["catalogue", *["batch"] * 3]
-    assert nothing[1][2]["requests"][0]["client"] == "STRANGER"
+    assert nothing[1][2]["requests"][0]["client"] == "ANYBODY"
     much = bytes_for(hub, served, [f"f{n}" for n in range(40)])
     assert much == nothing
 
 
 def test_rows_come_in_the_order_of_the_true_history(public: PublicCatalogue) -> None:
     answered = [
-        Row(None, ("f1", "f2", "f3"), True),
-        Row("Drama", ("f0", "gone"), True),
-        Row("Comedy", tuple(f"f{n}" for n in range(40)), True),
-        Row("Crime", (), False),
+        RecommendedRow(None, ("f1", "f2", "f3"), True),
+        RecommendedRow("Drama", ("f0", "gone"), True),
+        RecommendedRow("Comedy", tuple(f"f{n}" for n in range(40)), True),
+        RecommendedRow("Crime", (), False),
     ]
     shown = arrange(answered, public, ["f2", "f4", "f8"])
     assert [row.category for row in shown] == [None, "Crime", "Comedy", "Drama"]
@@ -74,9 +74,9 @@ def test_categories_are_asked_in_the_catalogues_order(hub: Hub, served: Recommen
 
 
 def test_another_id_empties_the_old_profile_first(hub: Hub, served: Recommending) -> None:
-    hub.choose(Choices(Level.ALL))
+    hub.choose(Choices(overall=Level.ALL))
     hub.see("f1")
-    hub.send(hub.draw(after=0, agreed=0, early=False).number)
+    hub.send(hub.create(after=0, agreed=0, early=False).number)
     old = views.state(hub)["client"]
     assert served.profiles == {old: ["f1"]}
     replaced = hub.replace_client()
@@ -91,20 +91,20 @@ def test_another_id_empties_the_old_profile_first(hub: Hub, served: Recommending
 
 
 def test_another_id_is_given_also_when_the_server_is_away(hub: Hub, served: Recommending) -> None:
-    hub.choose(Choices(Level.ALL))
+    hub.choose(Choices(overall=Level.ALL))
     hub.see("f1")
-    hub.send(hub.draw(after=0, agreed=0, early=False).number)
+    hub.send(hub.create(after=0, agreed=0, early=False).number)
     served.fault = (500, b"")
     replaced = hub.replace_client()
     assert not replaced.withdrawn
-    assert "in trouble" in replaced.trouble
+    assert "failed" in replaced.problem
 
 
 def test_without_a_server(hub: Hub) -> None:
     alone = Hub(hub.database, None)
     alone.see("f1")
     for call in (alone.recommend, alone.fetch_catalogue, lambda: alone.send(1)):
-        with pytest.raises(Refused, match="No server was named"):
+        with pytest.raises(HubRefusal, match="No server was named"):
             call()
     assert views.state(alone)["server"] is None
     alone.replace_client()
@@ -114,7 +114,7 @@ def test_an_unreadable_catalogue_replaces_nothing(hub: Hub, served: Recommending
     before = views.state(hub)["catalogue"]
     for fault in ((200, b'{"items": []}'), (200, b"<html>"), (404, b""), (302, b"")):
         served.fault = fault
-        with pytest.raises((Refused, ServerTrouble)):
+        with pytest.raises((HubRefusal, ServerError)):
             hub.fetch_catalogue()
     assert views.state(hub)["catalogue"] == before
 
@@ -130,9 +130,9 @@ def test_the_catalogue_is_fetched_anew_every_day_whatever_happened(hub: Hub) -> 
 def test_a_server_that_hides_what_is_popular_is_used_all_the_same(
     hub: Hub, served: Recommending, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(self: Upstream, categories: Any) -> list[Row]:
-        raise ServerTrouble("not today")
+    def refuse(self: RecommendationServer, categories: Any) -> list[RecommendedRow]:
+        raise ServerError("not today")
 
-    monkeypatch.setattr(Upstream, "popular", refuse)
+    monkeypatch.setattr(RecommendationServer, "popular", refuse)
     hub.fetch_catalogue()
-    assert hub.draw(after=0, agreed=quoted(hub), early=False).number == 1
+    assert hub.create(after=0, agreed=quoted(hub), early=False).number == 1

@@ -1,4 +1,4 @@
-"""What is popular: read from strangers' rows, ignored where they say nothing, used in drawings."""
+"""What is popular: read from what anybody is shown, ignored where it says nothing, used in lists."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from discreet.families.collaborative.on_device.expectation import Expectation
 from discreet.hub import releases
 from discreet.hub.catalogue import PublicCatalogue, parse
 from discreet.hub.hub import Hub
-from discreet.hub.popularity import expectation, ranks, taught
-from discreet.hub.upstream import Row
+from discreet.hub.popularity import expectation, informative_part, ranks
+from discreet.hub.server import RecommendedRow
 from tests.hub.conftest import document, quoted
 from tests.hub.recommending import Recommending
 
@@ -22,33 +22,33 @@ def in_order(*numbers: int) -> list[str]:
 
 def test_the_catalogues_own_order_says_nothing(public: PublicCatalogue) -> None:
     everything = in_order(*range(48))
-    assert taught(everything, public) == []
-    assert taught([*POPULAR, *in_order(*range(12, 30))], public) == POPULAR
+    assert informative_part(everything, public) == []
+    assert informative_part([*POPULAR, *in_order(*range(12, 30))], public) == POPULAR
     # A short rising end may well be an accident.
     short = in_order(9, 3, 5, 8)
-    assert taught(short, public) == short
-    assert taught(["unknown", "f9", "f3"], public) == ["f9", "f3"]
-    assert taught([], public) == []
+    assert informative_part(short, public) == short
+    assert informative_part(["unknown", "f9", "f3"], public) == ["f9", "f3"]
+    assert informative_part([], public) == []
 
 
 def test_items_are_placed_by_their_categories(public: PublicCatalogue) -> None:
     rows = [
-        Row(None, ("f3", "f0", "f1", "f2"), False),
+        RecommendedRow(None, ("f3", "f0", "f1", "f2"), False),
         # f3 and f0 are dramas: two of the first four, so the third drama is about the sixth.
-        Row("Drama", ("f3", "f0", "f5"), False),
+        RecommendedRow("Drama", ("f3", "f0", "f5"), False),
         # Comedies: f3 and f1; f4 is in third place here, and in second among crime's.
-        Row("Comedy", ("f3", "f1", "f4"), False),
-        Row("Crime", ("f2", "f4"), False),
+        RecommendedRow("Comedy", ("f3", "f1", "f4"), False),
+        RecommendedRow("Crime", ("f2", "f4"), False),
     ]
     assert ranks(rows, public) == {
         "f3": 0.0, "f0": 1.0, "f1": 2.0, "f2": 3.0, "f5": 6.0, "f4": (6.0 + 8.0) / 2,
     }  # fmt: skip
-    assert ranks([Row(None, ("f3", "f0"), True)], public) == {}, "not everybody's"
+    assert ranks([RecommendedRow(None, ("f3", "f0"), True)], public) == {}, "not everybody's"
     assert ranks(rows[1:], public) == {}
 
 
 def test_the_less_popular_weighs_less(public: PublicCatalogue) -> None:
-    catalogue = releases.compiled(public)
+    catalogue = public.compiled
     assert expectation(catalogue, {}, typical=10) is None
     made = expectation(catalogue, {"f3": 0.0, "f9": 20.0}, typical=10)
     assert made is not None
@@ -60,7 +60,7 @@ def test_the_less_popular_weighs_less(public: PublicCatalogue) -> None:
     assert weight["f3"] > weight["f9"] > weight["f1"] == weight["f2"] > 0
 
 
-def test_a_drawing_reads_its_noise_by_what_is_popular(
+def test_a_list_reads_its_noise_by_what_is_popular(
     hub: Hub, served: Recommending, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[Expectation | None] = []
@@ -71,33 +71,31 @@ def test_a_drawing_reads_its_noise_by_what_is_popular(
         return honest(**arguments)
 
     monkeypatch.setattr(releases, "perturb", watching)
-    hub.draw(after=0, agreed=quoted(hub), early=False)
+    hub.create(after=0, agreed=quoted(hub), early=False)
     served.popular = POPULAR
     hub.fetch_catalogue()
     price = quoted(hub)
-    drawn = hub.draw(after=1, agreed=price, early=True)
+    made = hub.create(after=1, agreed=price, early=True)
     assert given[0] is None
     assert given[1] is not None
-    assert drawn.nano_epsilon == price, "it costs no more"
+    assert made.nano_epsilon == price, "it costs no more"
     # Another catalogue does not inherit it.
     smaller = document()
     smaller["items"].pop()
     hub.use_catalogue(parse(smaller), source="file")
-    hub.draw(after=2, agreed=quoted(hub), early=True)
+    hub.create(after=2, agreed=quoted(hub), early=True)
     assert given[2] is None
 
 
-def test_a_stranger_is_asked_for_once_and_is_somebody_else_each_time(
-    hub: Hub, served: Recommending
-) -> None:
-    strangers = set()
+def test_the_id_that_asks_for_it_is_another_each_time(hub: Hub, served: Recommending) -> None:
+    ids = set()
     for _ in range(2):
         served.asked.clear()
         hub.fetch_catalogue()
         (_, (_, _, _, body)) = served.asked
-        strangers |= {each["client"] for each in body["requests"]}
+        ids |= {each["client"] for each in body["requests"]}
         assert [e.get("category") for e in body["requests"]] == [None, "Drama", "Comedy", "Crime"]
         assert {each["limit"] for each in body["requests"]} == {100}
-    assert len(strangers) == 2
+    assert len(ids) == 2
     with hub.database.transaction() as work:
-        assert not strangers & {str(row[0]) for row in work.execute("SELECT value FROM facts")}
+        assert not ids & {str(row[0]) for row in work.execute("SELECT value FROM single_values")}

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from discreet.hub import reading
+from discreet.hub.errors import HubRefusal
 from discreet.hub.reading import is_browser_history, list_titles, page_titles
-from discreet.hub.refusals import Refused
 
 
 def file(folder: Path, content: bytes) -> Path:
@@ -49,16 +49,16 @@ def test_lists(tmp_path: Path, content: bytes, titles: list[str]) -> None:
     ],
 )
 def test_broken_lists_are_refused_in_words(tmp_path: Path, content: bytes, words: str) -> None:
-    with pytest.raises(Refused, match=words):
+    with pytest.raises(HubRefusal, match=words):
         list_titles(file(tmp_path, content))
 
 
 def test_a_list_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MOST_ROWS", 3)
-    with pytest.raises(Refused, match="more than 3 lines"):
+    with pytest.raises(HubRefusal, match="more than 3 lines"):
         list_titles(file(tmp_path, b"a\nb\nc\nd\n"))
     monkeypatch.setattr(reading, "MOST_LIST_BYTES", 3)
-    with pytest.raises(Refused, match="larger than"):
+    with pytest.raises(HubRefusal, match="larger than"):
         list_titles(file(tmp_path, b"a\nb\nc\nd\n"))
 
 
@@ -83,14 +83,14 @@ def test_browsers_files(tmp_path: Path, table: str, wal: bool) -> None:
 
 def test_a_database_of_something_else(tmp_path: Path) -> None:
     path = browser_file(tmp_path / "h", "recipes", ["Soup"])
-    with pytest.raises(Refused, match="not a browser's history"):
+    with pytest.raises(HubRefusal, match="not a browser's history"):
         list(page_titles(path))
 
 
 def test_a_torn_database(tmp_path: Path) -> None:
     path = browser_file(tmp_path / "h", "urls", [f"title {n}" for n in range(5_000)])
     path.write_bytes(path.read_bytes()[:6_000])
-    with pytest.raises(Refused, match="cannot be read"):
+    with pytest.raises(HubRefusal, match="cannot be read"):
         list(page_titles(path))
 
 
@@ -98,7 +98,7 @@ def test_a_table_without_titles(tmp_path: Path) -> None:
     made = sqlite3.connect(tmp_path / "h")
     made.execute("CREATE TABLE urls (address TEXT)")
     made.close()
-    with pytest.raises(Refused, match="cannot be read"):
+    with pytest.raises(HubRefusal, match="cannot be read"):
         list(page_titles(tmp_path / "h"))
 
 
@@ -107,7 +107,7 @@ def test_a_file_made_to_keep_us_busy_is_given_up(
 ) -> None:
     monkeypatch.setattr(reading, "_MOST_STEPS", 2_000)
     path = browser_file(tmp_path / "h", "urls", [f"title {n}" for n in range(5_000)])
-    with pytest.raises(Refused, match="too long"):
+    with pytest.raises(HubRefusal, match="too long"):
         list(page_titles(path))
 
 
@@ -115,5 +115,5 @@ def test_a_view_that_poses_as_the_table_is_not_run(tmp_path: Path) -> None:
     made = sqlite3.connect(tmp_path / "h")
     made.execute("CREATE VIEW urls AS SELECT 'x' AS title")
     made.close()
-    with pytest.raises(Refused, match="not a browser's history"):
+    with pytest.raises(HubRefusal, match="not a browser's history"):
         list(page_titles(tmp_path / "h"))

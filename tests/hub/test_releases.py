@@ -1,26 +1,27 @@
-"""Drawing and sending: paid before shown, shown before sent, sent as shown, repeated for free."""
+"""Lists: paid before shown, shown before sent, sent as shown, sent again for free."""
 
 import json
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from discreet.families.collaborative.on_device.catalogue import Level
 from discreet.errors import InvalidArgument
+from discreet.families.collaborative.on_device.catalogue import Level
 from discreet.hub import ledger, releases, views
 from discreet.hub.catalogue import PublicCatalogue, parse
 from discreet.hub.choices import Choices
 from discreet.hub.database import Database
+from discreet.hub.errors import HubRefusal, ServerError
 from discreet.hub.hub import Hub
-from discreet.hub.refusals import Refused, ServerTrouble
 from discreet.privacy.charges import NANO
 from discreet.research.noise import SeededNoise
 from tests.hub.conftest import NOW, document, quoted
 from tests.hub.recommending import Recommending
 
-ALL = Choices(Level.ALL)
-NO = Choices(Level.NO)
-MIXED = Choices(Level.PERTURBED, True, {"Drama": Level.ALL, "Crime": Level.NO})
+ALL = Choices(overall=Level.ALL)
+NO = Choices(overall=Level.NO)
+MIXED = Choices(by_category=True, levels={"Drama": Level.ALL, "Crime": Level.NO})
 
 
 def see(hub: Hub, *numbers: int) -> None:
@@ -28,10 +29,10 @@ def see(hub: Hub, *numbers: int) -> None:
         hub.see(f"f{number}")
 
 
-def draw(hub: Hub, *, early: bool = False) -> releases.Drawn:
+def create(hub: Hub, *, early: bool = False) -> releases.StoredRelease:
     state = views.state(hub)
     after = state["release"]["number"] if state["release"] else 0
-    return hub.draw(after=after, agreed=state["quote"]["nano_epsilon"], early=early)
+    return hub.create(after=after, agreed=state["quote"]["nano_epsilon"], early=early)
 
 
 def rows(hub: Hub, table: str) -> int:
@@ -39,22 +40,22 @@ def rows(hub: Hub, table: str) -> int:
         return int(work.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
-def test_a_drawing_is_paid_for_and_stored_by_the_commit_that_precedes_showing_it(hub: Hub) -> None:
+def test_a_list_is_paid_for_and_stored_by_the_commit_that_precedes_showing_it(hub: Hub) -> None:
     see(hub, 1, 2, 3)
-    drawn = draw(hub)
+    made = create(hub)
     # Another program, with a connection of its own, finds it: it is on the disk, paid for.
     with Database(hub.database.path).transaction() as work:
         ((items, basis),) = work.execute("SELECT items, basis FROM releases").fetchall()
         ((nano_epsilon,),) = work.execute("SELECT nano_epsilon FROM ledger").fetchall()
-    assert json.loads(items) == list(drawn.items)
+    assert json.loads(items) == list(made.items)
     assert json.loads(basis) == ["f1", "f2", "f3"]
-    assert nano_epsilon == drawn.nano_epsilon > 0
+    assert nano_epsilon == made.nano_epsilon > 0
     state = views.state(hub)
-    assert [item["id"] for item in state["release"]["items"]] == list(drawn.items)
-    assert state["account"]["epsilon"] == drawn.nano_epsilon / NANO
+    assert [item["id"] for item in state["release"]["items"]] == list(made.items)
+    assert state["totals"]["epsilon"] == made.nano_epsilon / NANO
 
 
-def test_a_drawing_that_fails_is_neither_booked_nor_stored(
+def test_a_list_that_fails_is_neither_booked_nor_stored(
     hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(**_: Any) -> None:
@@ -62,82 +63,82 @@ def test_a_drawing_that_fails_is_neither_booked_nor_stored(
 
     monkeypatch.setattr(releases, "perturb", fail)
     with pytest.raises(RuntimeError):
-        draw(hub)
+        create(hub)
     assert (rows(hub, "ledger"), rows(hub, "releases")) == (0, 0)
 
 
-def test_a_drawing_that_costs_more_than_agreed_is_thrown_away(
+def test_a_list_that_costs_more_than_agreed_is_thrown_away(
     hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     honest = releases.perturb
     monkeypatch.setattr(
         releases, "perturb", lambda **given: honest(**{**given, "epsilon": given["epsilon"] * 2})
     )
-    with pytest.raises(Refused, match="thrown away"):
-        draw(hub)
+    with pytest.raises(HubRefusal, match="discarded"):
+        create(hub)
     assert (rows(hub, "ledger"), rows(hub, "releases")) == (0, 0)
 
 
-def test_every_drawing_costs_also_when_nothing_changed(hub: Hub) -> None:
+def test_every_list_costs_also_when_nothing_changed(hub: Hub) -> None:
     see(hub, 1)
-    first = draw(hub)
-    second = draw(hub, early=True)
+    first = create(hub)
+    second = create(hub, early=True)
     with hub.database.transaction() as work:
-        account = ledger.account(work)
-    assert account.drawings == 2
+        account = ledger.totals(work)
+    assert account.lists == 2
     assert account.total.nano_epsilon == first.nano_epsilon + second.nano_epsilon
 
 
 def test_a_second_window_or_click_does_not_pay_twice(hub: Hub) -> None:
     price = quoted(hub)
-    hub.draw(after=0, agreed=price, early=False)
-    with pytest.raises(Refused, match="in the meantime"):
-        hub.draw(after=0, agreed=price, early=True)
+    hub.create(after=0, agreed=price, early=False)
+    with pytest.raises(HubRefusal, match="created meanwhile"):
+        hub.create(after=0, agreed=price, early=True)
     assert rows(hub, "ledger") == 1
 
 
 def test_only_the_price_that_was_shown_is_paid(hub: Hub) -> None:
     price = quoted(hub)
     hub.choose(Choices(epsilon=3.0))
-    with pytest.raises(Refused, match="price has changed"):
-        hub.draw(after=0, agreed=price, early=False)
+    with pytest.raises(HubRefusal, match="price has changed"):
+        hub.create(after=0, agreed=price, early=False)
     assert rows(hub, "ledger") == 0
 
 
-def test_early_drawings_have_to_be_confirmed(hub: Hub) -> None:
+def test_early_lists_have_to_be_confirmed(hub: Hub) -> None:
     hub.set_limits(limit=5.0, threshold=3)
     see(hub, 1, 2)
-    draw(hub)
+    create(hub)
     see(hub, 3)
     hub.unsee("f1")
     assert views.state(hub)["release"]["changed"] == 2
     assert views.state(hub)["quote"]["early"]
-    with pytest.raises(Refused, match="Only 2 of 3 items"):
-        draw(hub)
+    with pytest.raises(HubRefusal, match="Only 2 of 3 items"):
+        create(hub)
     see(hub, 4)
     assert not views.state(hub)["quote"]["early"]
-    draw(hub)
+    create(hub)
     # Other controls are a reason of their own.
     hub.choose(MIXED)
     assert not views.state(hub)["quote"]["early"]
 
 
-def test_nothing_is_drawn_beyond_the_limit(hub: Hub) -> None:
+def test_nothing_is_created_beyond_the_limit(hub: Hub) -> None:
     hub.choose(Choices(epsilon=0.3))
     hub.set_limits(limit=0.6, threshold=1)
-    draw(hub)
-    draw(hub, early=True)  # exactly the limit
+    create(hub)
+    create(hub, early=True)  # exactly the limit
     assert not views.state(hub)["quote"]["within_limit"]
-    with pytest.raises(Refused, match="above the limit"):
-        draw(hub, early=True)
+    with pytest.raises(HubRefusal, match="above the limit"):
+        create(hub, early=True)
     assert rows(hub, "ledger") == 2
     # What costs nothing still can be.
     hub.choose(NO)
-    assert draw(hub).nano_epsilon == 0
+    assert create(hub).nano_epsilon == 0
 
 
 def test_the_price_knows_the_controls_and_the_catalogue_only(hub: Hub) -> None:
-    def prices() -> list[releases.Quote]:
+    def prices() -> list[releases.PriceQuote]:
         releases._quote.cache_clear()
         with hub.database.transaction() as work:
             catalogue = releases.require(work)
@@ -148,7 +149,7 @@ def test_the_price_knows_the_controls_and_the_catalogue_only(hub: Hub) -> None:
     assert prices() == before
 
 
-def test_the_same_noise_draws_the_same_and_other_noise_another(
+def test_the_same_noise_gives_the_same_list_and_other_noise_another(
     hub: Hub, database: Database
 ) -> None:
     see(hub, *range(20))
@@ -158,7 +159,7 @@ def test_the_same_noise_draws_the_same_and_other_noise_another(
         with database.transaction() as work:
             before = releases.latest(work)
             price = releases.quote(releases.require(work), Choices())
-            return releases.draw(
+            return releases.create(
                 work,
                 after=before.number if before else 0,
                 agreed=price.charge.nano_epsilon,
@@ -174,53 +175,53 @@ def test_the_same_noise_draws_the_same_and_other_noise_another(
 def test_all_is_the_history_itself_and_no_epsilon_hides_it(hub: Hub) -> None:
     hub.choose(ALL)
     see(hub, 1, 2, 3)
-    drawn = draw(hub)
-    assert drawn.items == drawn.openly == ("f1", "f2", "f3")
+    made = create(hub)
+    assert made.items == made.openly == ("f1", "f2", "f3")
     state = views.state(hub)
-    assert state["account"]["epsilon"] == 0
-    assert state["account"]["openly"] == ("Comedy", "Crime", "Drama")
-    assert "Exactly which 3 items you have seen" in state["release"]["tells"][0]
-    # And the next drawing, under other controls, does not promise what cannot be had any more.
+    assert state["totals"]["epsilon"] == 0
+    assert state["totals"]["openly"] == ("Comedy", "Crime", "Drama")
+    assert "Exactly which 3 items you have seen" in state["release"]["reveals"][0]
+    # And the next list, under other controls, does not promise what cannot be had any more.
     hub.choose(Choices())
-    assert any("never sent openly" in text for text in views.state(hub)["quote"]["tells"])
+    assert any("never sent unprotected" in text for text in views.state(hub)["quote"]["reveals"])
 
 
 def test_no_sends_nothing(hub: Hub) -> None:
     hub.choose(NO)
     see(hub, 1, 2, 3)
-    drawn = draw(hub)
-    assert drawn.items == ()
-    assert views.state(hub)["account"]["openly"] == ()
-    assert "no item is sent" in views.state(hub)["release"]["tells"][0]
+    made = create(hub)
+    assert made.items == ()
+    assert views.state(hub)["totals"]["openly"] == ()
+    assert "no item is sent" in views.state(hub)["release"]["reveals"][0]
 
 
 def test_by_category_the_most_private_decides(hub: Hub, public: PublicCatalogue) -> None:
     hub.choose(MIXED)
     see(hub, *range(48))
-    drawn = draw(hub)
+    made = create(hub)
     crime = {item.id for item in public.items if "Crime" in item.categories}
     drama_only = {item.id for item in public.items if item.categories == ("Drama",)}
-    assert not crime & set(drawn.items)
-    assert set(drawn.openly) == drama_only
-    assert drama_only <= set(drawn.items)
+    assert not crime & set(made.items)
+    assert set(made.openly) == drama_only
+    assert drama_only <= set(made.items)
     state = views.state(hub)
     assert state["quote"]["perturbed"] == ("Comedy",)
-    assert state["account"]["openly"] == ("Drama",)
-    assert drawn.nano_epsilon > 0
+    assert state["totals"]["openly"] == ("Drama",)
+    assert made.nano_epsilon > 0
 
 
 def test_a_category_without_items_says_nothing(hub: Hub) -> None:
-    hub.choose(Choices(Level.PERTURBED, True, {"Silent": Level.ALL}))
+    hub.choose(Choices(by_category=True, levels={"Silent": Level.ALL}))
     assert "Silent" not in views.state(hub)["quote"]["openly"]
-    draw(hub)
+    create(hub)
     assert "Silent" not in {row["category"] for row in views.state(hub)["release"]["profile"]}
-    with pytest.raises(Refused, match="no category “Loud”"):
-        hub.choose(Choices(Level.PERTURBED, True, {"Loud": Level.NO}))
+    with pytest.raises(HubRefusal, match="no category “Loud”"):
+        hub.choose(Choices(by_category=True, levels={"Loud": Level.NO}))
 
 
 def test_what_is_sent_is_what_is_shown_and_again_is_free(hub: Hub, served: Recommending) -> None:
     see(hub, *range(10))
-    number = draw(hub).number
+    number = create(hub).number
     shown = [item["id"] for item in views.state(hub)["release"]["items"]]
     hub.send(number)
     hub.send(number)
@@ -233,14 +234,14 @@ def test_what_is_sent_is_what_is_shown_and_again_is_free(hub: Hub, served: Recom
     assert views.state(hub)["release"]["sent"] == NOW
 
 
-def test_a_server_in_trouble_costs_nothing_and_loses_nothing(
+def test_a_server_that_fails_costs_nothing_and_loses_nothing(
     hub: Hub, served: Recommending
 ) -> None:
     see(hub, 1, 2)
-    number = draw(hub).number
+    number = create(hub).number
     shown = views.state(hub)["release"]
     served.fault = (503, b"")
-    with pytest.raises(ServerTrouble, match="in trouble"):
+    with pytest.raises(ServerError, match="failed"):
         hub.send(number)
     assert views.state(hub)["release"] == shown
     served.fault = None
@@ -248,10 +249,10 @@ def test_a_server_in_trouble_costs_nothing_and_loses_nothing(
     assert rows(hub, "ledger") == 1
 
 
-def test_only_the_last_drawing_can_be_sent(hub: Hub) -> None:
-    first = draw(hub).number
-    draw(hub, early=True)
-    with pytest.raises(Refused, match="Only the last"):
+def test_only_the_last_list_can_be_sent(hub: Hub) -> None:
+    first = create(hub).number
+    create(hub, early=True)
+    with pytest.raises(HubRefusal, match="Only the last"):
         hub.send(first)
 
 
@@ -261,7 +262,7 @@ def test_items_outside_the_catalogue_are_never_released(hub: Hub) -> None:
     smaller = document()
     smaller["items"] = [item for item in smaller["items"] if item["id"] != "f1"]
     hub.use_catalogue(parse(smaller), source="file")
-    assert draw(hub).items == ("f2",)
+    assert create(hub).items == ("f2",)
     assert views.state(hub)["outside"] == 1
 
 
@@ -269,7 +270,7 @@ def test_limits_are_checked(hub: Hub) -> None:
     for limit, threshold in ((0.0, 1), (51.0, 1), (1.0, 0), (1.0, 10_001)):
         with pytest.raises(InvalidArgument):
             hub.set_limits(limit=limit, threshold=threshold)
-    assert views.state(hub)["account"]["limit"] == ledger.DEFAULT_LIMIT
+    assert views.state(hub)["totals"]["limit"] == ledger.DEFAULT_LIMIT
     for epsilon in (0.0, 0.001, 11.0):
-        with pytest.raises(InvalidArgument):
+        with pytest.raises(ValidationError):
             Choices(epsilon=epsilon)

@@ -28,8 +28,8 @@ def ok(answer: Any) -> Any:
 def test_from_a_history_to_recommendations(
     page: Visitor, served: Recommending, tmp_path: Path
 ) -> None:
-    said = ok(page.post("/api/import", content=b"title\nFilm Number 1\nNobody's\n"))
-    assert (said["added"], said["unknown"], said["state"]["history"]) == (1, 1, 1)
+    imported = ok(page.post("/api/import", content=b"title\nFilm Number 1\nNobody's\n"))
+    assert (imported["added"], imported["unknown"], imported["state"]["history"]) == (1, 1, 1)
     assert list((tmp_path / "uploads").iterdir()) == []
     assert ok(page.post("/api/history", json={"item": "f2", "seen": True}))["history"] == 2
     assert [i["id"] for i in ok(page.get("/api/history"))["items"]] == ["f2", "f1"]
@@ -50,7 +50,7 @@ def test_from_a_history_to_recommendations(
     assert ok(page.delete("/api/history"))["history"] == 0
 
 
-def test_the_shelf_is_searched_on_the_device(page: Visitor, served: Recommending) -> None:
+def test_the_catalogue_is_searched_on_the_device(page: Visitor, served: Recommending) -> None:
     found = ok(page.get("/api/items", params={"search": "NUMBER 4", "category": "Crime"}))
     assert [item["id"] for item in found["items"]] == ["f4", "f40", "f44", "f46"]
     assert ok(page.get("/api/items", params={"search": "zzz"})) == {"found": 0, "items": []}
@@ -69,12 +69,18 @@ def test_the_shelf_is_searched_on_the_device(page: Visitor, served: Recommending
             "/api/choices",
             {"overall": "perturbed", "by_category": False, "epsilon": 99.0},
             422,
-            "epsilon must be from 0.01 to 10.",
+            "epsilon: Input should be less than or equal to 10.",
         ),
         ("PUT", "/api/limits", {"limit": -1.0, "threshold": 3}, 422, "limit must be above 0"),
         ("POST", "/api/releases", {"after": 0, "nano_epsilon": 1}, 409, "price has changed"),
-        ("POST", "/api/releases", {"after": 7, "nano_epsilon": 1}, 409, "in the meantime"),
-        ("POST", "/api/releases/1/send", None, 409, "Only the last drawing"),
+        (
+            "POST",
+            "/api/releases",
+            {"after": 7, "nano_epsilon": 1},
+            409,
+            "Another list was created meanwhile",
+        ),
+        ("POST", "/api/releases/1/send", None, 409, "Only the last list"),
         ("GET", "/api/nowhere", None, 404, "Not Found"),
     ],
 )
@@ -86,7 +92,7 @@ def test_refusals(
     assert words in answer.json()["detail"]
 
 
-def test_a_server_in_trouble(page: Visitor, served: Recommending) -> None:
+def test_a_server_that_fails(page: Visitor, served: Recommending) -> None:
     served.fault = (500, b"")
     answer = page.post("/api/recommendations")
     assert answer.status_code == 502

@@ -2,7 +2,7 @@
 
 import pytest
 
-from discreet.hub.titles import Miss, TitleIndex, spell
+from discreet.hub.titles import NoMatch, TitleIndex, normalise
 
 CATALOGUE = [
     ("1", "The Lantern Room (1998)"),
@@ -36,15 +36,15 @@ def index() -> TitleIndex:
         ("A Salt", "7"),
         ("日曜日", "8"),
         ("6", "6"),
-        ("The Lantern Room (1999)", Miss.UNKNOWN),
-        ("Lantern", Miss.UNKNOWN),
-        ("Twins", Miss.AMBIGUOUS),
-        ("Twins (1999)", Miss.UNKNOWN),
-        ("", Miss.UNKNOWN),
-        ("(1998)", Miss.UNKNOWN),
+        ("The Lantern Room (1999)", NoMatch.UNKNOWN),
+        ("Lantern", NoMatch.UNKNOWN),
+        ("Twins", NoMatch.AMBIGUOUS),
+        ("Twins (1999)", NoMatch.UNKNOWN),
+        ("", NoMatch.UNKNOWN),
+        ("(1998)", NoMatch.UNKNOWN),
     ],
 )
-def test_a_persons_list(index: TitleIndex, title: str, item: str | Miss) -> None:
+def test_a_persons_list(index: TitleIndex, title: str, item: str | NoMatch) -> None:
     assert index.find(title) == item
 
 
@@ -54,21 +54,21 @@ def test_a_persons_list(index: TitleIndex, title: str, item: str | Miss) -> None
         ("The Lantern Room (1998) - Filmhouse", "1"),
         ("Watch online | The Lantern Room | Filmhouse", "1"),
         ("The Lantern Room", "1"),
-        ("Reviews: The Lantern Room", Miss.UNKNOWN),
-        ("I saw The Lantern Room yesterday - a diary", Miss.UNKNOWN),
-        ("It - Filmhouse", Miss.UNKNOWN),
+        ("Reviews: The Lantern Room", NoMatch.UNKNOWN),
+        ("I saw The Lantern Room yesterday - a diary", NoMatch.UNKNOWN),
+        ("It - Filmhouse", NoMatch.UNKNOWN),
         ("It (1990) - Filmhouse", "3"),
         ("Harbour - Filmhouse", "6"),
-        ("Filmhouse - Harbour", Miss.UNKNOWN),
-        ("Twins - Filmhouse", Miss.AMBIGUOUS),
-        ("1", Miss.UNKNOWN),
+        ("Filmhouse - Harbour", NoMatch.UNKNOWN),
+        ("Twins - Filmhouse", NoMatch.AMBIGUOUS),
+        ("1", NoMatch.UNKNOWN),
     ],
 )
-def test_a_browsers_page(index: TitleIndex, page: str, item: str | Miss) -> None:
+def test_a_browsers_page(index: TitleIndex, page: str, item: str | NoMatch) -> None:
     assert index.find_page(page) == item
 
 
 def test_a_year_is_read_only_at_the_end() -> None:
-    assert spell("1984 (1956)").year == "1956"
-    assert spell("(1956) Nights").year == ""
-    assert spell("Nineteen (84)").year == ""
+    assert normalise("1984 (1956)").year == "1956"
+    assert normalise("(1956) Nights").year == ""
+    assert normalise("Nineteen (84)").year == ""

@@ -9,7 +9,7 @@ import pytest
 from discreet.errors import StoreUnavailable
 from discreet.privacy.charges import Charge, Limit
 from discreet.state.client import StoreClient, StoreCommand
-from discreet.state.keys import StoreKeys
+from discreet.state.keys import StoreKeys, frozen_sums
 from discreet.state.redis_store import RedisStore, open_store
 from discreet.state.stores import OWN, SHARDS, Account, Ledger, shard_of
 from tests.state.places import (
@@ -163,5 +163,8 @@ async def test_unreadable_sums_are_not_empty_ones(store: RedisStore, server: Ser
         await store.own(generation=GENERATION, principals=[b"other", ADA])
     server.do("APPEND", KEYS.sums(shard, GENERATION) + BLOCK, "x")
     await store.freeze(generation=GENERATION, number=1)
+    with pytest.raises(StoreUnavailable):
+        await store.frozen(generation=GENERATION, number=1)
+    server.do("DEL", frozen_sums(KEYS.frozen(shard, GENERATION), 1) + BLOCK)
     with pytest.raises(StoreUnavailable):
         await store.frozen(generation=GENERATION, number=1)

@@ -127,7 +127,7 @@ def _require_identifiers(values: Collection[Any], field: str) -> None:
     for at, value in enumerate(values):
         if type(value) is not str or not (1 <= len(value) <= LONGEST_ID and value.isprintable()):
             raise InvalidArgument(
-                f"votes.{at}.{field}",
+                f"votes[{at}].{field}",
                 f"must be a printable string of 1 to {LONGEST_ID} characters",
             )
 

@@ -1,35 +1,41 @@
-"""The hub's application: its routes behind its guard, and refusals in plain words."""
+"""The hub's application: its page and its routes behind its guard, and errors in plain words."""
 
+import mimetypes
 from pathlib import Path
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from discreet.errors import DiscreetError, InvalidArgument
 from discreet.hub import routes
+from discreet.hub.errors import HubRefusal, ServerError
 from discreet.hub.guard import Guard
 from discreet.hub.hub import Hub
-from discreet.hub.refusals import Refused, ServerTrouble
+
+# What a platform has registered may be wrong, and browsers run no script of another type.
+mimetypes.add_type("text/javascript", ".js")
+mimetypes.add_type("image/svg+xml", ".svg")
 
 
 def create_app(hub: Hub, *, folder: Path, port: int, secret: str) -> ASGIApp:
-    """Return everything that the hub serves."""
+    """Return everything that the hub serves; uploads pass through `folder`."""
     app = FastAPI(title="Discreet hub", docs_url=None, redoc_url=None, openapi_url=None)
-    app.include_router(routes.pages())
     app.include_router(routes.router(hub, folder))
-    app.add_exception_handler(DiscreetError, _refuse)
+    app.mount("/", StaticFiles(packages=[("discreet.hub", "page")], html=True))
+    app.add_exception_handler(DiscreetError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(Exception, _trouble)
+    app.add_exception_handler(Exception, _failed)
     return Guard(app, port=port, secret=secret)
 
 
-async def _refuse(request: Request, error: Exception) -> JSONResponse:
-    if isinstance(error, Refused):
+async def _refused(request: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, HubRefusal):
         return JSONResponse({"detail": str(error)}, 409)
-    if isinstance(error, ServerTrouble):
+    if isinstance(error, ServerError):
         return JSONResponse({"detail": str(error)}, 502)
     if isinstance(error, InvalidArgument):
         return JSONResponse({"detail": f"{error.argument} {error.reason}."}, 422)
@@ -42,7 +48,7 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"detail": f"{first['loc'][-1]}: {first['msg']}."}, 422)
 
 
-async def _trouble(request: Request, error: Exception) -> JSONResponse:
+async def _failed(request: Request, error: Exception) -> JSONResponse:
     # What happened is printed on the owner's own terminal, by uvicorn.
     words = "Something went wrong in the hub. Your history is kept; nothing was sent."
     return JSONResponse({"detail": words}, 500)

@@ -8,8 +8,8 @@ A server on loopback can be reached by every program and every web page on the d
   page in the address's fragment, which browsers never send. It travels in a header. A cookie would
   not do: cookies do not know ports, so every other server on this device would be sent it.
 - **Origin**: a request that a browser says comes from elsewhere is refused, whatever it knows.
-- **Policy**: the page may load nothing from, and say nothing to, any other address; nobody may
-  frame it; no script stands inside the page.
+- **Policy**: the page may load nothing from, and send nothing to, any other address; nobody may
+  frame it; no script is inside the page.
 """
 
 import hmac
@@ -67,12 +67,12 @@ class Guard:
         if headers.get("host") not in self._hosts:
             return "Open the hub at the address that it printed."
         if headers.get("origin", "") not in self._origins | {""}:
-            return "Only the hub's own page may ask."
+            return "Only the hub's own page may do this."
         # Following a link from elsewhere to the page itself shows nothing without the secret.
         followed = headers.get("sec-fetch-mode") == "navigate" and not path.startswith("/api/")
         foreign = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
         if foreign and not followed:
-            return "Only the hub's own page may ask."
+            return "Only the hub's own page may do this."
         if path.startswith("/api/"):
             given = headers.get(SECRET_HEADER, "").encode()
             if not hmac.compare_digest(given, self._secret):

@@ -5,15 +5,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from discreet.hub.catalogue import PublicCatalogue
-from discreet.hub.refusals import Refused
-from discreet.hub.titles import Miss, TitleIndex
+from discreet.hub.errors import HubRefusal
+from discreet.hub.titles import NoMatch, TitleIndex
 
-SHOWN_MISSES = 20
+SHOWN_EXAMPLES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """What came of an import. Misses are counted, and some of them shown."""
+class ImportResult:
+    """What an import found. Titles without a match are counted, and some of them shown."""
 
     read: int
     added: int
@@ -24,7 +24,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class HistoryItem:
     """An item of the history. `known` is false if today's catalogue does not have it."""
 
     id: str
@@ -38,11 +38,11 @@ def seen(work: sqlite3.Connection) -> list[str]:
     return [item for (item,) in work.execute("SELECT item FROM history ORDER BY rowid")]
 
 
-def listed(work: sqlite3.Connection, catalogue: PublicCatalogue | None) -> list[Seen]:
+def listed(work: sqlite3.Connection, catalogue: PublicCatalogue | None) -> list[HistoryItem]:
     """Return the history as it is shown, the newest first."""
     known = catalogue.by_id if catalogue else {}
     rows = work.execute("SELECT item, title, source FROM history ORDER BY rowid DESC")
-    return [Seen(item, title, source, item in known) for item, title, source in rows]
+    return [HistoryItem(item, title, source, item in known) for item, title, source in rows]
 
 
 def unmatched(work: sqlite3.Connection) -> list[str]:
@@ -55,7 +55,7 @@ def add(
 ) -> bool:
     """Note that an item was seen; false if that was known."""
     if item not in catalogue.by_id:
-        raise Refused("The catalogue has no such item.")
+        raise HubRefusal("The catalogue has no such item.")
     title = catalogue.by_id[item].title
     added = work.execute(
         "INSERT INTO history VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -70,7 +70,7 @@ def remove(work: sqlite3.Connection, item: str) -> None:
 
 
 def erase(work: sqlite3.Connection) -> None:
-    """Forget the whole history, and what past drawings kept of it. The ledger stays."""
+    """Forget the whole history, and what past lists kept of it. The ledger stays."""
     work.execute("DELETE FROM history")
     work.execute("DELETE FROM unmatched")
     work.execute("UPDATE releases SET basis = '[]', openly = '[]'")
@@ -78,20 +78,20 @@ def erase(work: sqlite3.Connection) -> None:
 
 def import_list(
     work: sqlite3.Connection, catalogue: PublicCatalogue, titles: Iterable[str], *, now: str
-) -> Imported:
+) -> ImportResult:
     """Add the items of a person's own list; its other titles are kept for another catalogue."""
     index = TitleIndex((item.id, item.title) for item in catalogue.items)
     found = {title: index.find(title) for title in titles}
     work.executemany(
         "INSERT INTO unmatched VALUES (?, ?) ON CONFLICT DO NOTHING",
-        ((title, now) for title, item in found.items() if isinstance(item, Miss)),
+        ((title, now) for title, item in found.items() if isinstance(item, NoMatch)),
     )
     return _import(work, catalogue, found.items(), source="list", now=now)
 
 
 def import_pages(
     work: sqlite3.Connection, catalogue: PublicCatalogue, titles: Iterable[str], *, now: str
-) -> Imported:
+) -> ImportResult:
     """Add the items that a browser's page titles name; nothing else of them is kept."""
     index = TitleIndex((item.id, item.title) for item in catalogue.items)
     found = ((title, index.find_page(title)) for title in titles)
@@ -113,11 +113,11 @@ def rematch(work: sqlite3.Connection, catalogue: PublicCatalogue, *, now: str) -
 def _import(
     work: sqlite3.Connection,
     catalogue: PublicCatalogue,
-    looked_up: Iterable[tuple[str, str | Miss]],
+    looked_up: Iterable[tuple[str, str | NoMatch]],
     *,
     source: str,
     now: str,
-) -> Imported:
+) -> ImportResult:
     read = added = unknown = ambiguous = 0
     items: set[str] = set()
     examples: list[str] = []
@@ -128,9 +128,9 @@ def _import(
                 items.add(found)
                 added += add(work, catalogue, found, source=source, now=now)
             continue
-        unknown += found is Miss.UNKNOWN
-        ambiguous += found is Miss.AMBIGUOUS
+        unknown += found is NoMatch.UNKNOWN
+        ambiguous += found is NoMatch.AMBIGUOUS
         # Of a browser's pages only those are shown that nearly named an item.
-        if len(examples) < SHOWN_MISSES and (source == "list" or found is Miss.AMBIGUOUS):
+        if len(examples) < SHOWN_EXAMPLES and (source == "list" or found is NoMatch.AMBIGUOUS):
             examples.append(title)
-    return Imported(read, added, len(items) - added, unknown, ambiguous, tuple(examples))
+    return ImportResult(read, added, len(items) - added, unknown, ambiguous, tuple(examples))

@@ -16,7 +16,7 @@ def client(work: sqlite3.Connection) -> str:
     return str(kept) if kept else replace(work)
 
 
-def may_be_known(work: sqlite3.Connection) -> bool:
+def was_used(work: sqlite3.Connection) -> bool:
     """Tell whether the server may have something under the id that is used now."""
     return bool(get_value(work, "used_client") == client(work))
 

@@ -1,10 +1,9 @@
-"""What is popular, as every stranger is told: it makes the same noisy counts a far better profile.
+"""What is popular, as the server shows it to anybody: the same noisy counts make a better list.
 
-The server shows strangers what is popular, overall and in each category. The hub asks for that
-together with the catalogue, as a stranger: under an id that is made up for this one question, with
-every category in the catalogue's order. The question depends on nothing private. What a server
-counts as popular it learned from releases, which are public by then; so reading noisy counts with
-it costs no privacy (`discreet.families.collaborative.on_device.expectation`), whether or not the server is honest.
+The hub asks for it together with the catalogue, under an id that is made up for this one question,
+overall and for every category in the catalogue's order. The question depends on nothing private.
+So reading noisy counts with the answer costs no privacy, whether or not the server is honest
+(`discreet.families.collaborative.on_device.expectation`).
 
 Rows are ranks, not numbers. An item of the overall row has its place there. Any other item is
 placed by its category: if the first t of a category's row are among the A items of the overall row,
@@ -26,30 +25,32 @@ from functools import lru_cache
 from discreet.families.collaborative.on_device.catalogue import Catalogue
 from discreet.families.collaborative.on_device.expectation import Expectation
 from discreet.hub.catalogue import PublicCatalogue
-from discreet.hub.database import fact, keep_fact
-from discreet.hub.upstream import Row
+from discreet.hub.database import get_value, set_value
+from discreet.hub.server import RecommendedRow
 
 FALL = 6.0
-LONGEST_CHANCE = 12
+LONGEST_ACCIDENT = 12
 """So many items in the catalogue's order are no accident: one in 12! if they were shuffled."""
 
 
-def taught(row: Sequence[str], catalogue: PublicCatalogue) -> list[str]:
-    """Return the part of a row that says something: without an end in the catalogue's order."""
+def informative_part(row: Sequence[str], catalogue: PublicCatalogue) -> list[str]:
+    """Return a row without an end that is merely in the catalogue's order."""
     known = [item for item in row if item in catalogue.positions]
     places = [catalogue.positions[item] for item in known]
     begin = len(places)
     while begin > 0 and (begin == len(places) or places[begin - 1] < places[begin]):
         begin -= 1
-    return known if len(places) - begin < LONGEST_CHANCE else known[:begin]
+    return known if len(places) - begin < LONGEST_ACCIDENT else known[:begin]
 
 
-def ranks(rows: Sequence[Row], catalogue: PublicCatalogue) -> dict[str, float]:
+def ranks(rows: Sequence[RecommendedRow], catalogue: PublicCatalogue) -> dict[str, float]:
     """Return each listed item's place among all, 0 for the most popular; nothing if none is known.
 
-    Rows that depended on the asker are not everybody's and are passed over.
+    Rows that depended on who asked are passed over.
     """
-    lists = {row.category: taught(row.items, catalogue) for row in rows if not row.personalised}
+    lists = {
+        row.category: informative_part(row.items, catalogue) for row in rows if not row.personalised
+    }
     overall = {item: place for place, item in enumerate(lists.pop(None, []))}
     if not overall:
         return {}
@@ -65,12 +66,12 @@ def ranks(rows: Sequence[Row], catalogue: PublicCatalogue) -> dict[str, float]:
 
 def keep(work: sqlite3.Connection, places: Mapping[str, float], catalogue: PublicCatalogue) -> None:
     """Keep the places beside the catalogue that they belong to."""
-    keep_fact(work, "popularity", {"catalogue": catalogue.digest, "places": dict(places)})
+    set_value(work, "popularity", {"catalogue": catalogue.digest, "places": dict(places)})
 
 
 def load(work: sqlite3.Connection, catalogue: PublicCatalogue) -> dict[str, float]:
     """Return the places that were kept for this very catalogue; nothing for another one."""
-    kept = fact(work, "popularity")
+    kept = get_value(work, "popularity")
     return kept["places"] if kept and kept["catalogue"] == catalogue.digest else {}
 
 

@@ -1,7 +1,7 @@
 """Reading a history that somebody already has: a list (CSV), or a browser's own history file.
 
 A file is somebody else's data in somebody else's format, so everything about it may be wrong:
-whatever cannot be read is said in plain words, and nothing that was kept before changes. From a
+what cannot be read is refused with a reason, and nothing that was kept before changes. From a
 browser's file only page titles are read, and only those that name an item of the catalogue are
 kept; the rest of where a person has been is none of the hub's business.
 """
@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from discreet.hub.refusals import Refused
+from discreet.hub.errors import HubRefusal
 
 MOST_BYTES = 1 << 30
 MOST_LIST_BYTES = 32 << 20
@@ -35,34 +35,34 @@ def is_browser_history(path: Path) -> bool:
 def list_titles(path: Path) -> list[str]:
     """Return the titles of a CSV list: of the column that says so, else of the first one."""
     if path.stat().st_size > MOST_LIST_BYTES:
-        raise Refused("The list is larger than 32 MB. Is it the right file?")
+        raise HubRefusal("The list is larger than 32 MB. Is it the right file?")
     text = _decode(path.read_bytes())
     if not text.strip():
-        raise Refused("The file is empty.")
+        raise HubRefusal("The file is empty.")
     try:
         rows = [row for row in csv.reader(io.StringIO(text), _dialect(text)) if any(row)]
     except csv.Error as error:
-        raise Refused(f"The file cannot be read as a list of titles ({error}).") from error
+        raise HubRefusal(f"The file cannot be read as a list of titles ({error}).") from error
     if len(rows) > MOST_ROWS:
-        raise Refused(f"The list has more than {MOST_ROWS:,} lines. Is it the right file?")
+        raise HubRefusal(f"The list has more than {MOST_ROWS:,} lines. Is it the right file?")
     column, first = _title_column(rows[0])
     titles = (row[column].strip() for row in rows[first:] if len(row) > column)
     found = list(dict.fromkeys(title for title in titles if 0 < len(title) <= LONGEST_TITLE))
     if not found:
-        raise Refused("There is no title in the list: nothing below its first line.")
+        raise HubRefusal("There is no title in the list: nothing below its first line.")
     return found
 
 
 def _decode(data: bytes) -> str:
     if b"\x00" in data[:4096] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise Refused("This is not a list of titles: the file is not text.")
+        raise HubRefusal("This is not a list of titles: the file is not text.")
     codecs = ("utf-16",) if data.startswith((b"\xff\xfe", b"\xfe\xff")) else ("utf-8-sig", "cp1252")
     for codec in codecs:
         try:
             return data.decode(codec)
         except UnicodeDecodeError:
             continue
-    raise Refused("The letters of the file cannot be read. Save it as UTF-8 and try again.")
+    raise HubRefusal("The letters of the file cannot be read. Save it as UTF-8 and try again.")
 
 
 def _dialect(text: str) -> type[csv.Dialect]:
@@ -90,10 +90,10 @@ def page_titles(path: Path) -> Iterator[str]:
         yield from _page_titles(path)
     except sqlite3.OperationalError as error:
         if "interrupted" in str(error):
-            raise Refused("Reading the browser's file took too long; it was given up.") from error
-        raise Refused(_damaged(error)) from error
+            raise HubRefusal("Reading the browser's file took too long and was stopped.") from error
+        raise HubRefusal(_damaged(error)) from error
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        raise Refused(_damaged(error)) from error
+        raise HubRefusal(_damaged(error)) from error
 
 
 def _damaged(error: Exception) -> str:
@@ -124,7 +124,7 @@ def _page_titles(path: Path) -> Iterator[str]:
                     if isinstance(title, str):
                         yield title
                 return
-        raise Refused(
+        raise HubRefusal(
             "This is a database, but not a browser's history. Choose Chrome's file named "
             "“History” or Firefox's “places.sqlite”."
         )

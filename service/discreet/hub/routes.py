@@ -6,37 +6,51 @@ for there, and the page stays quick. Only the upload is read as it comes, into a
 
 import os
 import tempfile
-from collections.abc import Awaitable, Callable
 from dataclasses import asdict
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response
 
 from discreet.hub import reading, views
+from discreet.hub.catalogue import LONGEST_NAME
+from discreet.hub.choices import Choices
+from discreet.hub.errors import HubRefusal
 from discreet.hub.hub import Hub
-from discreet.hub.refusals import Refused
-from discreet.hub.schemas import ChoicesBody, DrawBody, LimitsBody, SeenBody
+from discreet.hub.views import Json
 
-Json = dict[str, Any]
+Text = Annotated[str, Query(max_length=LONGEST_NAME)]
 
-INDEX = "index.html"
-MEDIA_TYPES = {
-    INDEX: "text/html; charset=utf-8",
-    "hub.css": "text/css; charset=utf-8",
-    "hub.js": "text/javascript; charset=utf-8",
-    "calls.js": "text/javascript; charset=utf-8",
-    "elements.js": "text/javascript; charset=utf-8",
-    "history.js": "text/javascript; charset=utf-8",
-    "choices.js": "text/javascript; charset=utf-8",
-    "release.js": "text/javascript; charset=utf-8",
-    "rows.js": "text/javascript; charset=utf-8",
-    "icon.svg": "image/svg+xml",
-}
+
+class HubBody(BaseModel):
+    """What the page sends. Unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class SeenBody(HubBody):
+    """An item was seen, or was not after all."""
+
+    item: str = Field(min_length=1, max_length=LONGEST_NAME)
+    seen: bool
+
+
+class LimitsBody(HubBody):
+    """The total's limit, and the number of changed items before another list is offered."""
+
+    limit: float = Field(allow_inf_nan=False)
+    threshold: int
+
+
+class CreateBody(HubBody):
+    """An agreement: the last list known, the price shown, and whether earlier than stated."""
+
+    after: int = Field(ge=0)
+    nano_epsilon: int = Field(ge=0)
+    early: bool = False
 
 
 def router(hub: Hub, folder: Path) -> APIRouter:
@@ -49,18 +63,15 @@ def router(hub: Hub, folder: Path) -> APIRouter:
 
     @api.post("/catalogue")
     def fetch_catalogue() -> Json:
-        rematched = hub.fetch_catalogue()
-        return {"rematched": rematched, "state": views.state(hub)}
+        return {"rematched": hub.fetch_catalogue(), "state": views.state(hub)}
 
     @api.get("/items")
-    def items(
-        search: str = Query("", max_length=200), category: str = Query("", max_length=200)
-    ) -> Json:
-        return views.shelf(hub, search=search, category=category)
+    def items(search: Text = "", category: Text = "") -> Json:
+        return views.search(hub, text=search, category=category)
 
     @api.get("/history")
-    def diary() -> Json:
-        return views.diary(hub)
+    def full_history() -> Json:
+        return views.full_history(hub)
 
     @api.post("/history")
     def see(body: SeenBody) -> Json:
@@ -86,8 +97,8 @@ def router(hub: Hub, folder: Path) -> APIRouter:
             await run_in_threadpool(os.unlink, name)
 
     @api.put("/choices")
-    def choose(body: ChoicesBody) -> Json:
-        hub.choose(body.choices())
+    def choose(body: Choices) -> Json:
+        hub.choose(body)
         return views.state(hub)
 
     @api.put("/limits")
@@ -96,8 +107,8 @@ def router(hub: Hub, folder: Path) -> APIRouter:
         return views.state(hub)
 
     @api.post("/releases")
-    def draw(body: DrawBody) -> Json:
-        hub.draw(after=body.after, agreed=body.nano_epsilon, early=body.early)
+    def create(body: CreateBody) -> Json:
+        hub.create(after=body.after, agreed=body.nano_epsilon, early=body.early)
         return views.state(hub)
 
     @api.post("/releases/{number}/send")
@@ -116,23 +127,6 @@ def router(hub: Hub, folder: Path) -> APIRouter:
     return api
 
 
-def pages() -> APIRouter:
-    """Return the routes of the page and its parts, which show nothing by themselves."""
-    parts = APIRouter()
-    for name in MEDIA_TYPES:
-        parts.add_route("/" if name == INDEX else f"/page/{name}", _serve(name), methods=["GET"])
-    return parts
-
-
-def _serve(name: str) -> Callable[[Request], Awaitable[Response]]:
-    body = (files(__package__) / "page" / name).read_bytes()
-
-    async def part(request: Request) -> Response:
-        return Response(body, media_type=MEDIA_TYPES[name])
-
-    return part
-
-
 async def _receive(request: Request, handle: int) -> None:
     """Write the body to a file that was made for its owner alone."""
     size = 0
@@ -140,7 +134,7 @@ async def _receive(request: Request, handle: int) -> None:
         async for chunk in request.stream():
             size += len(chunk)
             if size > reading.MOST_BYTES:
-                raise Refused("The file is larger than 1 GB. Is it the right one?")
+                raise HubRefusal("The file is larger than 1 GB. Is it the right one?")
             file.write(chunk)
     if size == 0:
-        raise Refused("The file is empty.")
+        raise HubRefusal("The file is empty.")

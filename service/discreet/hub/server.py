@@ -3,14 +3,14 @@
 | request | what it carries | depends on the history |
 |---|---|---|
 | the whole catalogue | nothing about anyone | no |
-| a profile | the client's random id, and the ids of a release, sorted | only through the release |
+| a profile | the client's random id, and the ids of a list, sorted | only through the list |
 | recommendations | the id, and every category in the catalogue's order | no |
-| what is popular | a stranger's id, made up for it, and the same categories | no |
+| what is popular | an id made up for this request, and the same categories | no |
 | an empty profile | the id | no |
 
 What is shown is arranged on the device afterwards: seen items are taken out here, and rows are
 ordered here. So the requests are the same, in number, order and size, whatever the history is.
-Redirections are not followed: a release goes where its owner sent it, or nowhere.
+Redirections are not followed: a list goes where its owner sent it, or nowhere.
 """
 
 import ipaddress
@@ -27,7 +27,7 @@ from urllib.parse import quote, urlsplit
 import httpx
 
 from discreet.errors import InvalidArgument
-from discreet.hub.refusals import Refused, ServerTrouble
+from discreet.hub.errors import HubRefusal, ServerError
 
 CATALOGUE_SECONDS = 30.0
 ANSWER_SECONDS = 15.0
@@ -35,14 +35,14 @@ MOST_BYTES = 64 << 20
 ASKED_PER_ROW = 40
 """Always as many, so that taking seen items out here leaves enough to show."""
 
-ASKED_OF_A_STRANGER = 100
+ASKED_FOR_POPULAR = 100
 """What is popular, as far as a server will say at once."""
 
-KEPT = "Your history and your release are kept on this device."
+KEPT = "Your history and your list are kept on this device."
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RecommendedRow:
     """The server's answer for one category, or overall where `category` is None."""
 
     category: str | None
@@ -51,7 +51,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Upstream:
+class RecommendationServer:
     """The recommendation server, as it was named when the hub was started."""
 
     url: str
@@ -85,16 +85,16 @@ class Upstream:
         path = f"/recommenders/{quote(self.recommender, safe='')}/profiles"
         answer = self._call("POST", path, body, ANSWER_SECONDS)
         if not isinstance(answer, Mapping):
-            raise ServerTrouble(f"The server's answer cannot be read. {KEPT}")
+            raise ServerError(f"The server's answer cannot be read. {KEPT}")
 
-    def popular(self, categories: Sequence[str]) -> list[Row]:
-        """Ask, as a stranger, for what every stranger gets."""
-        stranger = f"stranger-{secrets.token_hex(16)}"
-        return self.recommend(stranger, categories, limit=ASKED_OF_A_STRANGER)
+    def popular(self, categories: Sequence[str]) -> list[RecommendedRow]:
+        """Ask for what anybody gets, under an id that is used once."""
+        anybody = f"anybody-{secrets.token_hex(16)}"
+        return self.recommend(anybody, categories, limit=ASKED_FOR_POPULAR)
 
     def recommend(
         self, client: str, categories: Sequence[str], *, limit: int = ASKED_PER_ROW
-    ) -> list[Row]:
+    ) -> list[RecommendedRow]:
         """Ask for a row overall and one for each category, in the order given."""
         asked: list[str | None] = [None, *categories]
         requests = [
@@ -113,7 +113,7 @@ class Upstream:
                 raise ValueError
             return [_row(name, result) for name, result in zip(asked, results, strict=True)]
         except (KeyError, TypeError, ValueError) as error:
-            raise ServerTrouble(f"The server's answer cannot be read. {KEPT}") from error
+            raise ServerError(f"The server's answer cannot be read. {KEPT}") from error
 
     def _call(self, method: str, path: str, body: Any, seconds: float) -> Any:
         headers = {"Authorization": f"Bearer {self.key}", "User-Agent": "discreet-hub"}
@@ -123,7 +123,7 @@ class Upstream:
                     timeout=seconds,
                     follow_redirects=False,
                     verify=_authorities(),
-                    # Plain HTTP stays on this device: no proxy of the environment may carry it off.
+                    # Plain HTTP stays on this device, so that no proxy may be used for it.
                     trust_env=self.url.startswith("https://"),
                 ) as session,
                 session.stream(
@@ -132,7 +132,7 @@ class Upstream:
             ):
                 data = _read(answer)
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            raise ServerTrouble(
+            raise ServerError(
                 f"The server at {self.url} does not answer ({_short(error)}). {KEPT} "
                 "Try again later."
             ) from error
@@ -140,12 +140,12 @@ class Upstream:
             try:
                 return json.loads(data)
             except ValueError as error:
-                raise ServerTrouble(
+                raise ServerError(
                     f"What answers at {self.url} is not a Discreet server. {KEPT}"
                 ) from error
-        raise ServerTrouble(self._trouble(answer.status_code, data))
+        raise ServerError(self._explanation(answer.status_code, data))
 
-    def _trouble(self, status: int, data: bytes) -> str:
+    def _explanation(self, status: int, data: bytes) -> str:
         if status == 401:
             return f"The server does not know the key that the hub was given. {KEPT}"
         if status == 403:
@@ -155,35 +155,35 @@ class Upstream:
         if status == 422:
             return (
                 f"The server refused it: {_detail(data)} If its catalogue has changed, fetch it "
-                f"again and draw anew. {KEPT}"
+                f"again and create another list. {KEPT}"
             )
         if 300 <= status < 400:
-            return f"The server points elsewhere, and the hub does not follow. {KEPT}"
-        return f"The server is in trouble (it answers {status}). {KEPT} Try again later."
+            return f"The server redirects elsewhere, and the hub does not follow. {KEPT}"
+        return f"The server failed (status {status}). {KEPT} Try again later."
 
 
 @lru_cache(maxsize=1)
 def _authorities() -> ssl.SSLContext:
-    """Return whom to believe about names; reading the list anew at every call would be felt."""
+    """Return the trusted authorities; reading them at every call would be felt."""
     return httpx.create_ssl_context()
 
 
-def required(upstream: Upstream | None) -> Upstream:
+def required(server: RecommendationServer | None) -> RecommendationServer:
     """Return the server, or say how to name one."""
-    if upstream is None:
-        raise Refused(
+    if server is None:
+        raise HubRefusal(
             "No server was named when the hub was started. Start it again with "
             "--server, --recommender and --key-file."
         )
-    return upstream
+    return server
 
 
-def _row(category: str | None, result: Any) -> Row:
+def _row(category: str | None, result: Any) -> RecommendedRow:
     if result["status"] != 200:
         # A category without a single item to recommend is no reason to show nothing at all.
-        return Row(category, (), False)
+        return RecommendedRow(category, (), False)
     items = tuple(str(item["id"]) for item in result["items"])
-    return Row(category, items, bool(result["personalised"]))
+    return RecommendedRow(category, items, bool(result["personalised"]))
 
 
 def _read(answer: httpx.Response) -> bytes:

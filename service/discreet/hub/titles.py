@@ -1,10 +1,10 @@
 """How a title found on this device finds an item of the public catalogue.
 
 Titles are compared as whole titles, never by looking for one inside another: "It" stands inside
-half of all sentences. Two wanteds are the same title if they agree once accents, case
-and punctuation are removed and a trailing article is put in front: "Lantern Room, The (1998)" is "The Lantern Room
-(1998)". A year in brackets may be missing on either side; a title that then fits several items
-fits none, and is reported as such.
+half of all sentences. Two spellings are the same title if they agree once accents, case and
+punctuation are removed and a trailing article is put in front: "Lantern Room, The (1998)" is "The
+Lantern Room (1998)". A year in brackets may be missing on either side; a title that then fits
+several items fits none, and is reported as such.
 
 A browser's page titles carry a site's name besides: "The Lantern Room (1998) - Filmhouse". They are
 cut at the usual separators, and one of the parts has to be a title as a whole. A single word of a

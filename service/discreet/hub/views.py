@@ -9,9 +9,10 @@ from typing import Any
 from discreet.hub import catalogue as catalogues
 from discreet.hub import choices as controls
 from discreet.hub import history, identity, ledger, releases
-from discreet.hub.catalogue import PublicCatalogue, PublicItem
+from discreet.hub.catalogue import CatalogueSource, PublicCatalogue
+from discreet.hub.explanations import explain
 from discreet.hub.hub import Hub, ShownRow
-from discreet.hub.titles import spell
+from discreet.hub.titles import normalise
 from discreet.privacy.charges import NANO
 
 Json = dict[str, Any]
@@ -22,122 +23,119 @@ STALE = timedelta(days=1)
 
 def state(hub: Hub) -> Json:
     """Return everything but lists of items."""
-    hub.work_out_prices()
+    hub.prepare_quotes()
     with hub.database.transaction() as work:
-        catalogue = catalogues.load(work)
-        account = ledger.account(work)
+        catalogue, source = catalogues.load(work), catalogues.source_of(work)
+        totals = ledger.totals(work)
         shown: Json = {
             "server": hub.server and {"url": hub.server.url, "recommender": hub.server.recommender},
-            "fetch": _wants_catalogue(hub, catalogues.described(work)),
+            "fetch": _wants_catalogue(hub, source),
             "client": identity.client(work),
             "history": len(history.seen(work)),
             "unmatched": len(history.unmatched(work)),
-            "choices": controls.load(work).document(),
-            "account": {
-                "drawings": account.drawings,
-                "epsilon": account.epsilon,
-                "limit": account.limit,
-                "openly": account.openly,
+            "choices": controls.load(work).model_dump(mode="json"),
+            "totals": {
+                "lists": totals.lists,
+                "epsilon": totals.epsilon,
+                "limit": totals.limit,
+                "openly": totals.openly,
             },
             "threshold": releases.threshold(work),
             "catalogue": None,
             "quote": None,
             "release": None,
         }
-        described = catalogues.described(work)
-        if catalogue is None or described is None:
+        if catalogue is None or source is None:
             return shown
         seen = releases.known_history(work, catalogue)
-        shown["catalogue"] = {
-            "source": described.source,
-            "fetched": described.fetched,
-            "items": len(catalogue.items),
-            "categories": [{"name": name, "items": size} for name, size in catalogue.sizes.items()],
+        return shown | {
+            "catalogue": {
+                **asdict(source),
+                "items": len(catalogue.items),
+                "categories": [{"name": name, "items": n} for name, n in catalogue.sizes.items()],
+            },
+            "outside": shown["history"] - len(seen),
+            "quote": _quote(work, catalogue, totals, seen),
+            "release": _release(work, catalogue, totals, seen),
         }
-        shown["outside"] = shown["history"] - len(seen)
-        shown["quote"] = _quote(work, catalogue, account, seen)
-        shown["release"] = _release(work, catalogue, account, seen)
-        return shown
 
 
-def _wants_catalogue(hub: Hub, described: catalogues.Described | None) -> bool:
+def _wants_catalogue(hub: Hub, source: CatalogueSource | None) -> bool:
     """Tell whether the page should fetch the server's catalogue before anything else."""
     if hub.server is None or not hub.fetches:
         return False
-    if described is None or described.source != hub.server.url:
+    if source is None or source.source != hub.server.url:
         return True
-    return datetime.fromisoformat(hub.now()) - datetime.fromisoformat(described.fetched) > STALE
+    return datetime.fromisoformat(hub.now()) - datetime.fromisoformat(source.fetched) > STALE
 
 
 def _quote(
     work: sqlite3.Connection,
     catalogue: PublicCatalogue,
-    account: ledger.Account,
+    totals: ledger.LedgerTotals,
     seen: Sequence[str],
 ) -> Json:
     choices = controls.load(work)
     price = releases.quote(catalogue, choices)
-    after = (account.total + price.charge).nano_epsilon / NANO
-    drawn = releases.latest(work)
+    after = (totals.total + price.charge).nano_epsilon / NANO
     return {
         "epsilon": price.charge.nano_epsilon / NANO,
         "nano_epsilon": price.charge.nano_epsilon,
         "total": after,
-        "within_limit": after <= account.limit,
+        "within_limit": after <= totals.limit,
         "perturbed": price.perturbed,
         "hidden": price.hidden,
         "openly": price.openly,
-        "early": releases.is_early(work, drawn, choices, seen),
-        "tells": releases.planned_words(price, account, seen=len(seen)),
+        "early": releases.is_early(work, releases.latest(work), choices, seen),
+        "reveals": explain(releases.facts_of(price, totals, seen=len(seen))),
     }
 
 
 def _release(
     work: sqlite3.Connection,
     catalogue: PublicCatalogue,
-    account: ledger.Account,
+    totals: ledger.LedgerTotals,
     seen: Sequence[str],
 ) -> Json | None:
-    drawn = releases.latest(work)
-    if drawn is None:
+    last = releases.latest(work)
+    if last is None:
         return None
-    price = releases.quote(catalogue, drawn.choices)
-    raw, released = catalogue.profile(drawn.basis), catalogue.profile(drawn.items)
+    price = releases.quote(catalogue, last.choices)
+    raw, sent = catalogue.profile(last.basis), catalogue.profile(last.items)
+    facts = releases.facts_of(price, totals, seen=len(last.basis), release=last)
     return {
-        "number": drawn.number,
-        "made": drawn.made,
-        "epsilon": drawn.epsilon,
-        "sent": drawn.sent,
-        "current_client": drawn.sent_as == identity.client(work),
-        "items": [_item(catalogue, item, seen=item in drawn.basis) for item in drawn.items],
-        "seen": len(drawn.basis),
+        "number": last.number,
+        "made": last.made,
+        "epsilon": last.epsilon,
+        "sent": last.sent,
+        "current_client": last.sent_as == identity.client(work),
+        "items": [_item(catalogue, item, seen=item in last.basis) for item in last.items],
+        "seen": len(last.basis),
         "profile": [
-            {"category": name, "raw": raw[name], "released": released[name]}
-            for name in catalogue.categories
-            if catalogue.sizes[name]
+            {"category": name, "raw": raw[name], "released": sent[name]}
+            for name in catalogue.used_categories
         ],
-        "changed": releases.changed(drawn, seen),
-        "same_controls": drawn.choices == controls.load(work),
-        "same_catalogue": drawn.catalogue == catalogue.digest,
-        "tells": releases.drawn_words(drawn, price, account),
+        "changed": releases.changed(last, seen),
+        "same_controls": last.choices == controls.load(work),
+        "same_catalogue": last.catalogue == catalogue.digest,
+        "reveals": explain(facts),
     }
 
 
 def _item(catalogue: PublicCatalogue, item: str, *, seen: bool) -> Json:
-    known = catalogue.by_id.get(item, PublicItem(item, item, ()))
-    return {**asdict(known), "seen": seen}
+    return {**asdict(catalogue.item(item)), "seen": seen}
 
 
-def shelf(hub: Hub, *, search: str, category: str) -> Json:
+def search(hub: Hub, *, text: str, category: str) -> Json:
     """Return items of the catalogue that fit, and whether they were seen."""
-    wanted = spell(search).text
+    wanted = normalise(text).text
     with hub.database.transaction() as work:
         catalogue = catalogues.require(work)
         seen = set(history.seen(work))
     fitting = [
         item
-        for item, spelt in zip(catalogue.items, catalogue.spelt, strict=True)
-        if (not category or category in item.categories) and wanted in spelt
+        for item, title in zip(catalogue.items, catalogue.search_titles, strict=True)
+        if (not category or category in item.categories) and wanted in title
     ]
     return {
         "found": len(fitting),
@@ -145,7 +143,7 @@ def shelf(hub: Hub, *, search: str, category: str) -> Json:
     }
 
 
-def diary(hub: Hub) -> Json:
+def full_history(hub: Hub) -> Json:
     """Return the history, the newest first, and the titles that no item has."""
     with hub.database.transaction() as work:
         catalogue = catalogues.load(work)

@@ -145,7 +145,7 @@ class RedisSums(RedisCommands):
         checks.digest("generation", generation)
         own = self._keys.own(shard_of(checks.digest("principal", principal)), generation)
         # Not repeatable: the second time there would be none.
-        call = scripts.FORGET_OWN.call((own,), principal)
+        call = scripts.FORGET_OWN.call((own, own + principal), principal)
         return self._ask(bool, own, call, repeatable=False)
 
     def erase_sums(self, *, generation: bytes) -> Awaitable[None]:
@@ -177,8 +177,15 @@ class RedisSums(RedisCommands):
 
 
 def _vectors(reply: Sequence[bytes]) -> Mapping[bytes, Vector]:
-    """Read what `frozen.lua` returns."""
-    return {name: unpack_vector(stored) for name, stored in replies.pairs(reply).items()}
+    """Read what `frozen.lua` returns.
+
+    A block that is not there is being moved to another member of a cluster at the moment, or was
+    lost. Without it a release would be of less than what was paid for, so there is none.
+    """
+    blocks = replies.pairs(reply)
+    if None in blocks.values():
+        raise ValueError("a block without sums")
+    return {name: unpack_vector(stored) for name, stored in blocks.items()}
 
 
 def _added_up(shards: Sequence[Mapping[bytes, Vector]]) -> Mapping[bytes, Vector]:

@@ -21,7 +21,7 @@ from scipy.sparse import csr_matrix
 from discreet.families.collaborative.model import CollaborativeModel, ProfileQuestion
 from discreet.families.collaborative.similarities import ItemSimilarities, pack
 from discreet.families.collaborative.training import fit
-from discreet.research.movielens import read_ratings
+from discreet.research.worlds.movielens import read_ratings
 
 FIRST = 10
 HIDDEN = 0.2

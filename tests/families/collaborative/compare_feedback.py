@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.research.movielens import read_ratings
+from discreet.research.worlds.movielens import read_ratings
 from discreet.research.noise import SeededNoise
 from tests.families.collaborative.library import Library
 

@@ -43,8 +43,8 @@ async def test_rounds_are_found_by_workers_that_have_not_met_them(bench: Bench) 
     assert await other.by_id("tuesday") is None
     assert await other.by_number(1) is None
     with pytest.raises(InvalidArgument) as refusal:
-        await other.require("tuesday", argument="votes.3.round")
-    assert refusal.value.argument == "votes.3.round"
+        await other.require("tuesday", argument="votes[3].round")
+    assert refusal.value.argument == "votes[3].round"
 
 
 async def test_a_round_left_half_made_is_finished_by_making_it_again(bench: Bench) -> None:

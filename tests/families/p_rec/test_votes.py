@@ -55,9 +55,9 @@ async def test_many_votes_are_counted_like_few(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("vote", "argument"),
     [
-        (Vote("sunday", "cec", "a"), "votes.1.round"),
-        (Vote("closed", "cec", "a"), "votes.1.round"),
-        (Vote("monday", "cec", "z"), "votes.1.object"),
+        (Vote("sunday", "cec", "a"), "votes[1].round"),
+        (Vote("closed", "cec", "a"), "votes[1].round"),
+        (Vote("monday", "cec", "z"), "votes[1].object"),
     ],
 )
 async def test_if_one_vote_cannot_be_used_none_is_stored(

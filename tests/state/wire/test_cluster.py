@@ -13,7 +13,7 @@ from discreet.state.slots import slot_of
 from discreet.state.stores import Debit
 from tests.state import places
 from tests.state.load import PLACES, Traffic
-from tests.state.places import learn, record, spent
+from tests.state.places import BLOCK, learn, record, released, spent
 from tests.state.servers import ClusterOf6, cluster, eventually, settled
 
 pytestmark = pytest.mark.anyio
@@ -71,11 +71,18 @@ async def test_a_moving_slot_is_followed(store: RedisStore, six: ClusterOf6) -> 
     source.do("MIGRATE", "127.0.0.1", target.port, markers, 0, 10_000)
     assert await apart == 1
     assert await spend(store, principal, b"during") == 2
+    learned = asyncio.ensure_future(learn(store, record(principal=principal)))
+    await asyncio.sleep(0.1)
+    assert not learned.done(), "blocks of the slot may be at either member"
 
+    for other in source.do("CLUSTER", "GETKEYSINSLOT", slot, 100):
+        source.do("MIGRATE", "127.0.0.1", target.port, other, 0, 10_000)
     for server in (target, source, *six.servers[:3]):
         server.do("CLUSTER", "SETSLOT", slot, "NODE", target_id)
     assert await spend(store, principal, b"during") == 2
     assert await spend(store, principal, b"after") == 3
+    assert (await learned).added
+    assert await released(store, 1) == {BLOCK: [1]}
     assert six.owner(slot) is target
 
 

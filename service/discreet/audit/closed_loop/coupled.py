@@ -49,7 +49,6 @@ from discreet.audit.closed_loop.story import (
 )
 from discreet.audit.enclosures import float_above, log_interval
 from discreet.audit.examine_exact import both_ways, largest_ratio
-from discreet.audit.rationals import solve
 from discreet.audit.scripted_noise import ExactLaw, TapedNoise
 from discreet.errors import DiscreetError
 from discreet.families.questions import Decision, Recommendation
@@ -281,9 +280,9 @@ class CoupledWorlds:
     async def _difference(self, worker: int, model: Any, scales: list[float]) -> list[int]:
         """Return what must be added to the noise of the second world to end in the same model.
 
-        The second world's next model is made with the first one's noise, and with every draw of it
-        moved by one step, to see what each does. Gathering is repeatable, and nothing of this is
-        stored.
+        The second world's next model is made with the first one's noise, and with that noise moved
+        a little, to see what each draw does. Gathering is repeatable, and nothing of this is
+        stored. Whatever is found here, the worlds must then really release the same bytes.
         """
         _, second = self._worlds
         recommender = await second.stage.recommender(worker)
@@ -294,24 +293,23 @@ class CoupledWorlds:
             made = recommender.release_unwatched(
                 recommender.current.model, gathered, TapedNoise(steps=steps)
             )
-            return self._family.numbers(made)
+            return self._family.numbers(recommender.current.model, made)
 
         theirs = numbers(steps)
-        ours = self._family.numbers(model)
+        ours = self._family.numbers(recommender.current.model, model)
         if len(ours) != len(theirs):
             raise ToldApart("a model of another size is released", answers=False)
-        apart = [Fraction(a - b) for a, b in zip(ours, theirs, strict=True)]
-        effects = []
-        for draw in range(len(scales)):
-            moved = numbers([*steps[:draw], steps[draw] + 1, *steps[draw + 1 :]])
-            effects.append([b - a for a, b in zip(theirs, moved, strict=True)])
-        rows = [[Fraction(effect[row]) for effect in effects] for row in range(len(ours))]
-        found = solve(rows, apart) if effects else None
-        if found is None or any(each.denominator != 1 for each in found):
-            if any(apart):
+        # Each draw moved by an amount of its own shows which number it belongs to.
+        marked = numbers([step + draw for draw, step in enumerate(steps, start=1)])
+        moved = [0] * len(scales)
+        for our, their, mark in zip(ours, theirs, marked, strict=True):
+            if not 0 <= mark - their <= len(scales):
+                raise ToldApart("noise is not simply added", answers=False)
+            if mark != their:
+                moved[mark - their - 1] = our - their
+            elif our != their:
                 raise ToldApart("there are numbers without noise", answers=False)
-            return [0] * len(scales)
-        return [int(each) for each in found]
+        return moved
 
     # Ledgers.
 

@@ -41,8 +41,8 @@ class LoopFamily(Protocol):
         """Return the exact law of an answer, and noise that leads to each of them."""
         ...
 
-    def numbers(self, model: Any) -> list[int]:
-        """Return all numbers of a model that noise was added to, in steps of the noise."""
+    def numbers(self, before: Any, model: Any) -> list[int]:
+        """Return what noise was added to in a model that was made from the one before, in steps."""
         ...
 
 

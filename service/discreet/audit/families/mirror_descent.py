@@ -19,8 +19,8 @@ from discreet.families.mirror_descent.sparse import STEPS, GridRows, SparseRows,
 from discreet.audit.claims import AuditRun, Claim, PlantedFault, Finding, Method
 from discreet.audit.prices import rho_charged
 from discreet.audit.mechanisms.sums import Sums, examine_stream
-from discreet.privacy.continual.epochs import Epochs
-from discreet.privacy.continual.square_root import SquareRoot
+from discreet.research.continual.epochs import Epochs
+from discreet.research.continual.square_root import SquareRoot
 from discreet.privacy.conversions import zcdp_rho
 
 _LEARNER = MirrorDescent(dimension=40, epsilon=1.0, delta=1e-6, length=3)

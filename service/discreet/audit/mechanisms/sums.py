@@ -29,8 +29,8 @@ from discreet.audit.examine_samples import judge_fit, judge_lower_bound, supremu
 from discreet.audit.prices import epsilon_charged, promise_for_samples, rho_charged
 from discreet.audit.rationals import Matrix, solve
 from discreet.audit.scripted_noise import ConstantNoise
-from discreet.privacy.continual import BinaryTree, Doubling, LaplaceTree, SmoothBinary, SquareRoot
-from discreet.privacy.continual.contract import ContinualSum
+from discreet.research.continual import BinaryTree, Doubling, LaplaceTree, SmoothBinary, SquareRoot
+from discreet.research.continual.contract import ContinualSum
 from discreet.privacy.noise import Integers, NoiseSource
 
 Floats = npt.NDArray[np.float64]

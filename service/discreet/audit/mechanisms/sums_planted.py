@@ -15,7 +15,7 @@ from discreet.audit.mechanisms.sums import (
     examine_stream_by_sampling,
     examine_variance,
 )
-from discreet.privacy.continual import BinaryTree, DyadicState, SmoothBinary
+from discreet.research.continual import BinaryTree, DyadicState, SmoothBinary
 from discreet.privacy.events import Released
 from discreet.privacy.noise import NoiseSource
 

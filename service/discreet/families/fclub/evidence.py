@@ -9,7 +9,7 @@ variety, a = 0.
 
 With f(A, a) = a.A^-1.a / 2 - ln det(A) / 2, the probability of data (A, a) given knowledge (Q, q)
 is exp(f(Q + A, q + a) - f(Q, q)), up to a factor that does not depend on (Q, q). So the Bayes
-factor between "this user has the cluster's vector" and "this user has one of her own" is a
+factor between "this user has the cluster's vector" and "this user has one of their own" is a
 difference of four such terms. It rewards agreement, punishes contradiction, and is near 1 while
 there is little to compare: no thresholds on distances or counts are needed.
 

@@ -253,7 +253,7 @@ class Votes:
 
 
 def _field(position: int, votes: Sequence[Vote]) -> str:
-    return f"votes.{position}." if len(votes) > 1 else ""
+    return f"votes[{position}]." if len(votes) > 1 else ""
 
 
 def stretches(ballots: dict[int, int]) -> list[tuple[int, bytes]]:

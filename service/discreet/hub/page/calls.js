@@ -14,9 +14,9 @@ export function takeSecret() {
   return Boolean(sessionStorage.getItem(KEPT));
 }
 
-export class Refusal extends Error {}
+export class HubError extends Error {}
 
-// `body` is a file, sent as it is, or anything that JSON can say.
+// `body` is a file, sent as it is, or anything that JSON can hold.
 export async function call(method, path, body) {
   const headers = { [HEADER]: sessionStorage.getItem(KEPT) ?? '' };
   let content = body;
@@ -30,14 +30,14 @@ export async function call(method, path, body) {
       method, headers, body: content, cache: 'no-store', signal: AbortSignal.timeout(PATIENCE_MS),
     });
   } catch {
-    throw new Refusal('The hub on this device does not answer. Is it still running?');
+    throw new HubError('The hub on this device does not answer. Is it running?');
   }
-  let said = null;
+  let found = null;
   try {
-    said = await answer.json();
+    found = await answer.json();
   } catch {
-    throw new Refusal('The hub on this device gave no answer that can be read.');
+    throw new HubError('The answer of the hub on this device cannot be read.');
   }
-  if (!answer.ok) throw new Refusal(said.detail);
-  return said;
+  if (!answer.ok) throw new HubError(found.detail);
+  return found;
 }

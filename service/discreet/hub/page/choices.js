@@ -1,9 +1,9 @@
-// The controls, what they would tell, and what a drawing would cost.
+// The controls, what they would reveal, and what a list would cost.
 
 import { call } from './calls.js';
 import { element, epsilon, id, number, onClick, times } from './elements.js';
 
-const LEVELS = [['no', 'No'], ['perturbed', 'Perturbed'], ['all', 'All']];
+const LEVELS = [['no', 'Nothing'], ['perturbed', 'Noisy'], ['all', 'Everything']];
 const OVERALL = [...document.querySelectorAll('[name="overall"]')];
 const STRENGTH = [...document.querySelectorAll('[name="strength"]')];
 
@@ -21,10 +21,10 @@ export class Choices {
       });
     }
     id('early').addEventListener('change', () => this.offer(page.state));
-    onClick(id('draw'), () => page.attempt(() => this.draw()));
+    onClick(id('create'), () => page.attempt(() => this.create()));
   }
 
-  // What stands in the controls now.
+  // Where the controls are now.
   read() {
     const levels = {};
     for (const group of id('categories').querySelectorAll('fieldset')) {
@@ -40,12 +40,12 @@ export class Choices {
     };
   }
 
-  // Changes are kept one after the other. Until the last is, nothing is drawn, since its price is
-  // not known, and no answer to an earlier one moves the controls.
+  // Changes are saved one after the other. Until the last is, no list can be created, since its
+  // price is not known, and no answer to an earlier one moves the controls.
   async keep() {
     const wanted = this.read();
     this.waiting += 1;
-    id('draw').disabled = true;
+    id('create').disabled = true;
     this.queue = this.queue.then(() => this.page.attempt(() => call('PUT', 'choices', wanted)));
     const kept = await this.queue;
     this.waiting -= 1;
@@ -64,7 +64,7 @@ export class Choices {
     if (choices.epsilon !== null && document.activeElement !== id('own-epsilon')) id('own-epsilon').value = choices.epsilon;
     id('own-epsilon').disabled = choices.epsilon === null;
     id('strength-now').textContent = `${epsilon(quote.epsilon)}${choices.epsilon === null ? ', automatic' : ', your own'}`;
-    id('planned').replaceChildren(...quote.tells.map((text) => element('li', {}, text)));
+    id('planned').replaceChildren(...quote.reveals.map((text) => element('li', {}, text)));
     this.offer(state);
   }
 
@@ -83,7 +83,7 @@ export class Choices {
 
   control({ name, items }, place) {
     const group = element('fieldset', { className: 'segments' },
-      element('legend', {}, name, element('small', {}, items ? ` ${times(items, 'item')}` : ' no items: nothing to release')),
+      element('legend', {}, name, element('small', {}, items ? ` ${times(items, 'item')}` : ' no items')),
       ...LEVELS.map(([value, label]) => {
         const input = element('input', { type: 'radio', name: `category-${place}`, value, disabled: !items });
         input.addEventListener('change', () => this.keep());
@@ -93,33 +93,33 @@ export class Choices {
     return group;
   }
 
-  offer({ quote, account, release, threshold, choices }) {
+  offer({ quote, totals, release, threshold, choices }) {
     const free = quote.nano_epsilon === 0;
     id('price').textContent = free ? 'This costs no ε.'
-      : `This drawing costs ${epsilon(quote.epsilon)}. The total after it: ${epsilon(quote.total)} of ${number(account.limit)}.`;
+      : `This list costs ${epsilon(quote.epsilon)}. The total after it: ${epsilon(quote.total)} of ${number(totals.limit)}.`;
     id('early-holder').hidden = !quote.early;
     if (!quote.early) id('early').checked = false;
     if (quote.early) {
-      id('early-text').textContent = `Only ${number(release.changed)} of ${times(threshold, 'item')} changed since the last drawing, which can be sent again for free. Draw anew all the same.`;
+      id('early-text').textContent = `Only ${number(release.changed)} of ${times(threshold, 'item')} changed since the last list, which can be sent again for free. Create another one anyway.`;
     }
-    const button = id('draw');
+    const button = id('create');
     button.textContent = free
-      ? (choices.overall === 'no' || !quote.openly.length ? 'Prepare an empty release' : 'Prepare everything, unprotected')
-      : `Draw my release for ${epsilon(quote.epsilon)}`;
+      ? (choices.overall === 'no' || !quote.openly.length ? 'Create empty list' : 'Create exact list, unprotected')
+      : `Create noisy list for ${epsilon(quote.epsilon)}`;
     button.disabled = !quote.within_limit || (quote.early && !id('early').checked);
     if (!quote.within_limit) {
-      id('price').textContent += ' That is above the limit which you set, so it cannot be drawn. What was drawn before can still be sent.';
+      id('price').textContent += ' That is above the limit you set, so it cannot be created. The last list can still be sent.';
     }
   }
 
-  async draw() {
+  async create() {
     const { quote, release } = this.page.state;
     const state = await call('POST', 'releases', {
       after: release?.number ?? 0, nano_epsilon: quote.nano_epsilon, early: id('early').checked,
     });
     id('early').checked = false;
     this.page.show(state);
-    this.page.say(`Drawn for ${epsilon(state.release.epsilon)}. Nothing has been sent yet.`);
+    this.page.showStatus(`List created for ${epsilon(state.release.epsilon)}. Nothing has been sent yet.`);
     id('look-title').focus();
   }
 }

@@ -20,7 +20,7 @@ export const epsilon = (value) => `ε ${fine.format(value)}`;
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 export const when = (text) => moment.format(new Date(text));
 
-// Do something on a click, once at a time; the button tells that it is busy.
+// Do something on a click, once at a time; the button shows that it is busy.
 export function onClick(button, work) {
   button.addEventListener('click', async () => {
     if (button.getAttribute('aria-busy') === 'true') return;

@@ -1,6 +1,6 @@
 // The page: one state from the hub, shown by four parts.
 
-import { Refusal, call, takeSecret } from './calls.js';
+import { HubError, call, takeSecret } from './calls.js';
 import { Choices } from './choices.js';
 import { epsilon, id, number, onClick, times, when } from './elements.js';
 import { History } from './history.js';
@@ -15,7 +15,7 @@ class Page {
     this.rows = new Rows(this);
     id('limits').addEventListener('submit', (event) => {
       event.preventDefault();
-      this.attempt(() => this.keepLimits());
+      this.attempt(() => this.saveLimits());
     });
     onClick(id('new-client'), () => this.attempt(() => this.replaceClient()));
     onClick(id('fetch-catalogue'), () => this.attempt(() => this.fetchCatalogue()));
@@ -24,54 +24,54 @@ class Page {
 
   async start() {
     if (!takeSecret()) {
-      this.complain('Open this page with the address that the hub printed when it started: it ends in “#secret=…”.');
+      this.showError('Open this page with the address that the hub printed when it started: it ends in “#secret=…”.');
       return;
     }
     await this.attempt(async () => {
       const state = await call('GET', 'state');
       this.show(state);
       id('body').hidden = false;
-      // The catalogue is public and always fetched whole: asking for it tells nothing.
+      // The catalogue is public and always fetched whole: asking for it reveals nothing.
       if (state.fetch) await this.fetchCatalogue();
       if (this.state.catalogue) await this.history.refresh();
     });
   }
 
-  // Runs work that may be refused; says so in words and leaves everything as it was.
+  // Runs work that may fail; shows why and leaves everything as it was.
   async attempt(work) {
-    this.complain('');
-    this.say('');
+    this.showError('');
+    this.showStatus('');
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      this.complain(error.message);
+      if (!(error instanceof HubError)) throw error;
+      this.showError(error.message);
       return undefined;
     }
   }
 
-  complain(text) {
+  showError(text) {
     id('message').textContent = text;
     id('message').hidden = !text;
     if (text) {
-      this.say('');
+      this.showStatus('');
       id('message').scrollIntoView({ block: 'nearest' });
     }
   }
 
-  say(text) {
+  showStatus(text) {
     id('status').textContent = text;
   }
 
   show(state) {
     this.state = state;
-    const { account, server, catalogue } = state;
+    const { totals, server, catalogue } = state;
     id('where').textContent = server ? `for ${server.recommender} at ${new URL(server.url).host}` : 'no server: nothing can be sent';
     id('total').hidden = false;
-    id('total').textContent = `${epsilon(account.epsilon)} spent of ${number(account.limit)}`;
-    id('total').classList.toggle('open', account.openly.length > 0);
+    id('total').textContent = `${epsilon(totals.epsilon)} spent of ${number(totals.limit)}`;
+    id('total').classList.toggle('open', totals.openly.length > 0);
     id('client-now').textContent = state.client;
-    for (const [field, value] of [['limit', account.limit], ['threshold', state.threshold]]) {
+    for (const [field, value] of [['limit', totals.limit], ['threshold', state.threshold]]) {
       if (document.activeElement !== id(field)) id(field).value = value;
     }
     id('about-catalogue').textContent = catalogue
@@ -89,21 +89,21 @@ class Page {
     const { rematched, state } = await call('POST', 'catalogue');
     this.show(state);
     await this.history.refresh();
-    this.say(`The catalogue is here.${rematched ? ` It knows ${times(rematched, 'title')} of your history that had been unknown.` : ''}`);
+    this.showStatus(`The catalogue is up to date.${rematched ? ` ${times(rematched, 'title')} of your imports could be matched now.` : ''}`);
   }
 
-  async keepLimits() {
+  async saveLimits() {
     this.show(await call('PUT', 'limits', {
       limit: id('limit').valueAsNumber, threshold: id('threshold').valueAsNumber,
     }));
-    this.say('Kept.');
+    this.showStatus('Saved.');
   }
 
   async replaceClient() {
-    const { withdrawn, trouble, state } = await call('POST', 'client');
+    const { withdrawn, problem, state } = await call('POST', 'client');
     this.show(state);
-    if (withdrawn) this.say('You have another id now. What was stored under the old one has been emptied.');
-    else this.complain(`You have another id now, but what the old one sent is still there. ${trouble}`);
+    if (withdrawn) this.showStatus('You have another id now. The profile under the old one has been emptied.');
+    else this.showError(`You have another id now, but the profile under the old one is still there. ${problem}`);
   }
 }
 

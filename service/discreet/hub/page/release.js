@@ -1,4 +1,4 @@
-// The release: seen and released side by side, in words, and the button that sends it.
+// The list: beside the history, in words, and the button that sends it.
 
 import { call } from './calls.js';
 import { element, epsilon, id, number, onClick, times, when } from './elements.js';
@@ -10,18 +10,18 @@ export class Release {
   }
 
   show(state) {
-    const { release, account, server } = state;
+    const { release, totals, server } = state;
     id('look').hidden = !release;
     if (!release) return;
     this.compare(release.profile);
     id('release-epsilon').textContent = epsilon(release.epsilon);
-    id('total-epsilon').textContent = `${epsilon(account.epsilon)} in ${times(account.drawings, 'drawing')}`
-      + (account.openly.length ? `; sent openly at least once: ${account.openly.join(', ')}` : '');
-    id('tells').replaceChildren(...release.tells.map((text) => element('li', {}, text)));
+    id('total-epsilon').textContent = `${epsilon(totals.epsilon)} in ${times(totals.lists, 'list')}`
+      + (totals.openly.length ? `; sent unprotected at least once: ${totals.openly.join(', ')}` : '');
+    id('reveals').replaceChildren(...release.reveals.map((text) => element('li', {}, text)));
     id('client').textContent = state.client;
-    id('exactly').querySelector('summary').textContent = release.items.length
+    id('contents').querySelector('summary').textContent = release.items.length
       ? `The ${times(release.items.length, 'item')} to be sent` : 'Nothing to be sent: an empty list';
-    id('exactly').querySelector('ul').replaceChildren(...release.items.map(({ title, id: item, seen }) => {
+    id('contents').querySelector('ul').replaceChildren(...release.items.map(({ title, id: item, seen }) => {
       const line = element('li', {}, element('span', {}, title));
       line.dataset.item = item;
       if (seen) line.append(element('small', {}, 'in your history'));
@@ -32,7 +32,7 @@ export class Release {
     id('send').textContent = sent ? 'Send it again, free' : 'Send it';
     id('send').disabled = !server;
     id('send').className = sent ? 'second' : '';
-    id('sent').textContent = sent ? `Sent on ${when(release.sent)}.` : server ? 'Not sent yet.' : 'No server was named when the hub was started.';
+    id('sent').textContent = sent ? `Sent on ${when(release.sent)}.` : server ? 'Not sent yet.' : 'The hub was started without a server.';
   }
 
   reasons(release) {
@@ -41,7 +41,7 @@ export class Release {
     if (!release.same_controls) reasons.push('the controls changed');
     if (!release.same_catalogue) reasons.push('the catalogue changed');
     id('stale').hidden = !reasons.length;
-    id('stale').textContent = `Since this was drawn, ${reasons.join(' and ')}. It stays as it is until you draw anew.`;
+    id('stale').textContent = `Since this list was created, ${reasons.join(' and ')}. It stays as it is until you create another one.`;
   }
 
   compare(profile) {
@@ -57,7 +57,7 @@ export class Release {
 
   async send() {
     this.page.show(await call('POST', `releases/${this.page.state.release.number}/send`));
-    this.page.say('Sent, exactly as shown.');
+    this.page.showStatus('Sent, exactly as shown.');
     await this.page.rows.fetch();
   }
 }

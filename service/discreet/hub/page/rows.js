@@ -17,16 +17,16 @@ export class Rows {
     const { rows } = await call('POST', 'recommendations');
     id('rows').replaceChildren(...rows.filter(({ items }) => items.length).map((row, place) => this.row(row, place)));
     if (!id('rows').children.length) id('rows').append(element('p', { className: 'quiet' }, 'The server has nothing to recommend yet.'));
-    id('fetch-rows').textContent = 'Get them again';
+    id('fetch-rows').textContent = 'Update recommendations';
   }
 
   row({ category, items, personalised, seen }, place) {
     const heading = element('h3', { id: `row-${place}` }, category ?? 'For you',
-      element('small', {}, category === null ? (personalised ? ' from what you released' : ' popular: the server knows nothing of you')
+      element('small', {}, category === null ? (personalised ? ' from your list' : ' popular: the server knows nothing about you')
         : ` you have seen ${times(seen, 'item')}`));
     const list = element('ul', { className: 'cards', tabIndex: 0 }, ...items.map((item) => this.card(item)));
     list.setAttribute('aria-labelledby', heading.id);
-    return element('section', { className: 'shelf-row' }, heading, list);
+    return element('section', { className: 'recommended-row' }, heading, list);
   }
 
   card({ id: item, title, categories }) {

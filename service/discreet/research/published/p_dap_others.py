@@ -38,9 +38,9 @@ from dataclasses import replace
 import numpy as np
 
 from discreet.errors import InvalidArgument
-from discreet.privacy.continual import LaplaceTree
-from discreet.privacy.continual.dyadic import DyadicState
 from discreet.privacy.noise import NoiseSource
+from discreet.research.continual import LaplaceTree
+from discreet.research.continual.dyadic import DyadicState
 from discreet.research.published.p_dap_cells import Cell, Cells, Floats, PartitionParameters
 
 

@@ -4,6 +4,9 @@
 -- So BITFIELD judges, and if it refuses any field, everything is taken back, byte for byte, before
 -- anybody else can look. All that may be unreadable is read before anything is written.
 --
+-- While a cluster moves the slot, blocks may be elsewhere. The claim is a key that is not there
+-- yet, so until the move is done the members refuse the call (TRYAGAIN), and no block is missed.
+--
 -- KEYS[1] = ledger
 -- KEYS[2] = claim: the reward that was counted; after a "!" if it was not added
 -- KEYS[3] = counts: hash of principal to number of records since the last freeze

@@ -49,13 +49,13 @@ class PartitionLoop:
             uniform_bits=RESPONSE_BITS,
         )
 
-    def numbers(self, model: PartitionModel) -> list[int]:
-        """Return both populations' sums."""
-        sums = [
-            each.reshape(-1)
-            for people in (model.own, model.guests)
-            for each in (people.statistics.liked, people.statistics.disliked)
-        ]
+    def numbers(self, before: PartitionModel, model: PartitionModel) -> list[int]:
+        """Return both populations' sums, of the cells that the noise was drawn for."""
+        sums = []
+        for old, new in ((before.own, model.own), (before.guests, model.guests)):
+            cells = len(old.statistics.tree)
+            for each in (new.statistics.liked, new.statistics.disliked):
+                sums.append(each[:cells].reshape(-1))
         return [int(each) for each in np.rint(np.concatenate(sums) * REWARD_STEPS)]
 
 

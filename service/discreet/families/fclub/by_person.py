@@ -1,0 +1,461 @@
+"""Releases that protect everything a person did, in a closed loop: the reading `person`.
+
+A person's own sums serve that person. Everybody else, on the same server too, is served from what
+releases tell, and a release is a sum over people with noise that covers all that one of them put
+in.
+
+What a person puts in. In a release a person takes part in, or not; who takes part gives their own
+sums, divided by their number of observations T and multiplied by c = `contribution`, so that they
+count as c observations however many they are, to one of the *slots* of the release, one for each
+kind of users. Which slot that is, the person's own sums and the last released model decide. Noise
+is drawn for every number of every slot.
+
+How far can a person move a release? A record is z = (g, the upper triangle of x x^T, w u x) with
+g = 1/4 for the count, which is private here: whether feedback came at all is not public. With the
+names of `sums`, |z|^2 <= g^2 + 1 + a, and |z - z'| <= (2 + a)/sqrt(2). What a person puts into a
+slot is c times a mean of such z, or nothing. Distances are convex, so the farthest that one
+person's data can be from other data of theirs is attained by single records:
+
+    same slot         c |z - z'|                  <=  c (2 + a)/sqrt(2)           = 1.812 c
+    another slot      c sqrt(|z|^2 + |z'|^2)      <=  c sqrt(2 (g^2 + 1 + a))     = 1.803 c
+    no part at all    c |z|                       <=  c sqrt(g^2 + 1 + a)         = 1.275 c
+
+So the sensitivity of replacing *everything* a person did is 1.812 c, and a release costs
+rho = (1.812 c / deviation)^2 / 2. A release in which the person takes part in one world only costs
+at most half of that, since 1.275^2 <= 1.812^2 / 2. Hence the whole: in two worlds that differ in
+everything that a person did, in which they take part N and N' times, in the same releases or in
+others, all releases together lose at most max(N, N') rho, which is what one of the two ledgers
+charged. Who else takes part, and what they put in, depends on their own data and on released models
+alone. So this is the closed loop: nothing that others see, ever, depends on a person's feedback in
+any other way.
+
+Taking part is paid for, from the person's budget for feedback, in the same atomic step that notes
+it in their own sums (`gather`); whoever cannot pay is left out. A release that is repeated after a
+crash finds it paid. The noise of a release that was not stored was seen by nobody.
+
+How the slots come to mean something. At first people go to the slot whose direction, one of some
+public random directions, is nearest to what they liked; later to the slot whose released knowledge
+fits their own sums best, or, if none fits better than none, to a slot that is still free, again by
+direction. Early releases mix kinds up, so older ones are weighted less. A release counts as much as
+people took part in it, judged by its own noisy count: one in which few did is mostly noise.
+"""
+
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.errors import InvalidArgument
+from discreet.families.fclub.consensus import information
+from discreet.families.fclub.evidence import Floats, Knowledge
+from discreet.families.fclub.learning import (
+    AT_ONCE,
+    FederatedClusters,
+    Integers,
+    Reading,
+    read_own_sums,
+)
+from discreet.families.fclub.model import ClusterModel, NumberedUpdate, UserKinds
+from discreet.families.fclub.sums import (
+    BALANCE,
+    COUNT,
+    ONE_REPLACED,
+    STEPS,
+    LinearSums,
+    NoisyUpdate,
+    folded,
+    unfolded,
+)
+from discreet.families.fclub.sync.merged_model import MergedModel, MergedModelStore
+from discreet.families.observer import Observer
+from discreet.privacy.charges import NANO, Charge, Limit, round_down
+from discreet.privacy.conversions import zcdp_rho
+from discreet.privacy.events import GaussianRelease
+from discreet.privacy.matrices import half_size
+from discreet.privacy.noise import NoiseSource
+from discreet.state.stores import OWN, FeedbackRecord, Learned, Store
+
+FIRST_UPDATE = 10
+"""Observations of a person before they first take part, unless the document says another number."""
+GROWTH = 0.3
+"""How much more must have come before they take part again, unless the document says."""
+COUNT_WEIGHT = 0.25
+"""The g of the proof."""
+
+_CLAIM_SECONDS = 30 * 86_400
+_KEPT = 0.85
+"""What an older release is worth after one that everybody took part in."""
+_CLEARLY = 2.0
+"""Deviations of its noise that a count must exceed to be believed."""
+_UP = 1 + 2.0**-40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonNoise:
+    """The noise of a release: of one person, at most `contribution` observations are in it."""
+
+    dimensions: int
+    contribution: int
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        if self.contribution < 1:
+            raise InvalidArgument("contribution", "must be at least 1")
+        apart = 2 * (COUNT_WEIGHT**2 + 1 + BALANCE**2)
+        assert apart <= ONE_REPLACED**2, "another slot must not be farther than another record"
+
+    @property
+    def fields(self) -> int:
+        """Numbers of a slot."""
+        return 1 + half_size(self.dimensions) + self.dimensions
+
+    @property
+    def sensitivity(self) -> float:
+        """How far everything that one person did moves a release.
+
+        Rounding every record to the grid, and the scaled sums once more, moves each number by half
+        a step a time; there are two worlds.
+        """
+        rounding = (self.contribution + 1) * math.sqrt(self.fields) / STEPS
+        return (self.contribution * ONE_REPLACED + rounding) * _UP
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise on every number of every slot."""
+        # The ledger's unit is coarser than a float: the scale is derived from whole units.
+        units = round_down(zcdp_rho(epsilon=self.epsilon, delta=self.delta), NANO)
+        if units == 0:
+            raise InvalidArgument("epsilon", "must be larger for this delta")
+        return self.sensitivity / math.sqrt(2 * units / NANO) * _UP
+
+    @property
+    def event(self) -> GaussianRelease:
+        """What a release is to a person who takes part in it."""
+        return GaussianRelease(scale=self.deviation, sensitivity=self.sensitivity)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PersonModel(ClusterModel):
+    """Weighted sums of what was released, a row a slot: count, half of V, b.
+
+    `variance` is that of the noise on every entry of V. `largest` is the noisy count of the release
+    in which most people took part; `next_number` the number of the next update.
+    """
+
+    totals: Floats
+    variance: float
+    largest: float
+    next_number: int
+    kinds: UserKinds
+    slots: tuple[int, ...]
+    """The slot where users of each kind go, -1 if none is left."""
+    updates: tuple[NumberedUpdate, ...]
+
+    @property
+    def clusters(self) -> int:
+        """How many kinds of users are told apart."""
+        return len(self.kinds.shares)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GatheredPeople:
+    """Those who take part in a release, and have paid: their own sums, a row each."""
+
+    steps: Integers
+    merged: MergedModel | None
+
+
+class PersonReading(Reading[PersonModel]):
+    """Releases sums over people, with noise that covers all of one."""
+
+    def __init__(
+        self,
+        *,
+        rule: FederatedClusters,
+        slots: int,
+        noise: PersonNoise,
+        charge: Charge,
+        limit: Limit,
+        generation: bytes,
+        store: Store,
+        merged: MergedModelStore,
+        observer: Observer,
+        labels: tuple[str, str],
+    ) -> None:
+        self.rule = rule
+        self.noise = noise
+        self._charge = charge
+        self._limit = limit
+        self._generation = generation
+        self._store = store
+        self._merged = merged
+        self._observer = observer
+        self._recommender, self._algorithm = labels
+        self._encoding = rule.encoding
+        # Public, and the same in every worker.
+        rng = np.random.default_rng(int.from_bytes(generation, "big"))
+        drawn = rng.normal(size=(slots, rule.dimensions))
+        self._directions: Floats = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+
+    def blank(self) -> PersonModel:
+        """Return the model that knows nobody."""
+        return self._model(
+            totals=np.zeros((len(self._directions), self._encoding.fields)),
+            variance=0.0,
+            largest=0.0,
+            next_number=0,
+            updates=(),
+            merged=None,
+        )
+
+    # Who takes part.
+
+    async def gather(self, number: int) -> GatheredPeople:
+        """Return those who are due and can pay, having made them pay, each once.
+
+        Beside their sums stand two numbers of this reading: in which release they took part last,
+        and how many observations they had then.
+        """
+        # Begins the count of charged records anew: everybody's part is the first of this release.
+        await self._store.freeze(generation=self._generation, number=number)
+        fields = self._encoding.fields
+        people = await read_own_sums(
+            self._store, generation=self._generation, number=number, fields=fields + 2
+        )
+        counts, last, had = people.steps[:, COUNT], people.steps[:, fields], people.steps[:, -1]
+        enough = np.maximum(self.noise.contribution, np.ceil(had * (1 + self.rule.growth)))
+        # Those who paid for this release before a crash are asked again, and it says that they did.
+        due = np.flatnonzero((counts >= enough) | (last == number))
+        takes_part = np.zeros(len(counts), dtype=np.bool_)
+        for start in range(0, len(due), AT_ONCE):
+            rows = due[start : start + AT_ONCE].tolist()
+            learned = await self._store.learn(
+                [
+                    FeedbackRecord(
+                        principal=people.principals[row],
+                        generation=self._generation,
+                        claim=self._generation + b"part" + number.to_bytes(8, "big"),
+                        reward=0,
+                        claim_ttl=_CLAIM_SECONDS,
+                        increments={
+                            OWN: [
+                                (fields, number - int(last[row])),
+                                (fields + 1, int(counts[row] - had[row])),
+                            ]
+                        },
+                        charge=self._charge,
+                        limit=self._limit,
+                    )
+                    for row in rows
+                ]
+            )
+            for row, outcome in zip(rows, learned, strict=True):
+                # Of an outcome that is not known nothing is released, though it may be paid.
+                takes_part[row] = isinstance(outcome, Learned) and outcome.added
+                if isinstance(outcome, Learned) and outcome.price != Charge():
+                    self._observer.spent(
+                        recommender=self._recommender,
+                        algorithm=self._algorithm,
+                        charge=outcome.price,
+                    )
+        return GatheredPeople(people.steps[takes_part, :fields], await self._merged.load())
+
+    # What is released.
+
+    def release(
+        self, model: PersonModel, gathered: GatheredPeople, noise: NoiseSource
+    ) -> PersonModel:
+        """Return the last model with one more noisy sum in it."""
+        exact = self._summed(model, gathered.steps)
+        drawn = noise.discrete_gaussian(scale=self.noise.deviation * STEPS, size=exact.size)
+        released = (exact + drawn.reshape(exact.shape)) / STEPS
+        released[:, COUNT] /= COUNT_WEIGHT
+        return self._followed(model, released, gathered.merged)
+
+    def _summed(self, model: PersonModel, steps: Integers) -> Integers:
+        """Return what those who take part put in, a row a slot."""
+        summed = np.zeros(model.totals.shape, dtype=np.int64)
+        if len(steps):
+            share = self.noise.contribution / steps[:, [COUNT]]
+            parts = np.rint(steps * share)
+            parts[:, COUNT] = np.rint(self.noise.contribution * COUNT_WEIGHT * STEPS)
+            np.add.at(summed, self._slots(model, steps), parts.astype(np.int64))
+        return summed
+
+    def _slots(self, model: PersonModel, steps: Integers) -> Integers:
+        """Return the slot of each person, by their own sums and the released model."""
+        sums = self._encoding.sums(steps)
+        taken = np.array([slot for slot in model.slots if slot >= 0], dtype=np.int64)
+        free = np.setdiff1d(np.arange(len(model.totals)), taken)
+        if not len(free):
+            free = model.totals[:, COUNT].argmin(keepdims=True)
+        liked = sums.moment @ self._directions[free].T
+        slots: Integers = free[liked.argmax(axis=1)]
+        if len(taken):
+            homes = np.array(model.slots)
+            kinds = model.kinds.knowledge[homes >= 0]
+            users = self.rule.knowledge(grams=sums.gram, moments=sums.moment)
+            factors = self.rule.clustering.factors(users=users, clusters=kinds)
+            best = factors.argmax(axis=1)
+            fits = factors[np.arange(len(best)), best] > 0
+            slots[fits] = homes[homes >= 0][best[fits]]
+        return slots
+
+    def _followed(
+        self, model: PersonModel, released: Floats, merged: MergedModel | None
+    ) -> PersonModel:
+        """Return the model after a release: everything from here on is post-processing."""
+        half = half_size(self.rule.dimensions)
+        released[:, 1 + half :] /= self._encoding.weight
+        count_deviation = self.noise.deviation / COUNT_WEIGHT
+        came = float(released[:, COUNT].sum())
+        if came < _CLEARLY * count_deviation * math.sqrt(len(released)):
+            # Too few took part to be told from none.
+            return self._model(
+                totals=model.totals,
+                variance=model.variance,
+                largest=model.largest,
+                next_number=model.next_number,
+                updates=model.updates,
+                merged=merged,
+            )
+        largest = max(model.largest, came)
+        weight = came / largest
+        kept = _KEPT**weight * (model.largest / largest)
+        totals = kept * model.totals + weight * released
+        variance = kept**2 * model.variance + (weight * self.noise.deviation) ** 2
+        number = model.next_number
+        updates = tuple(
+            NumberedUpdate(number + place, self._update(slot, totals[slot], variance))
+            for place, slot in enumerate(_known(totals, variance))
+        )
+        return self._model(
+            totals=totals,
+            variance=variance,
+            largest=largest,
+            next_number=number + len(updates),
+            updates=updates,
+            merged=merged,
+        )
+
+    def _update(self, slot: int, total: Floats, variance: float) -> NoisyUpdate:
+        half = half_size(self.rule.dimensions)
+        stretched = np.concatenate([total[1 : 1 + half], self._encoding.weight * total[1 + half :]])
+        steps = np.concatenate([[max(1, round(total[COUNT]))], np.rint(stretched * STEPS)])
+        return NoisyUpdate((slot,), steps.astype(np.int64), math.sqrt(variance))
+
+    def _model(
+        self,
+        *,
+        totals: Floats,
+        variance: float,
+        largest: float,
+        next_number: int,
+        updates: tuple[NumberedUpdate, ...],
+        merged: MergedModel | None,
+    ) -> PersonModel:
+        kinds, slots = self._kinds(totals, variance, merged)
+        return PersonModel(
+            totals=totals,
+            variance=variance,
+            largest=largest,
+            next_number=next_number,
+            kinds=kinds,
+            slots=slots,
+            updates=updates,
+        )
+
+    def _kinds(
+        self, totals: Floats, variance: float, merged: MergedModel | None
+    ) -> tuple[UserKinds, tuple[int, ...]]:
+        """Return what slots and other servers tell about kinds of users, and each kind's slot."""
+        d, half = self.rule.dimensions, half_size(self.rule.dimensions)
+        known = _known(totals, variance)
+        rows = totals[known]
+        own = Knowledge.nothing(dimensions=d, pieces=0)
+        if known:
+            own = information(
+                LinearSums(unfolded(rows[:, 1 : 1 + half], d), rows[:, 1 + half :], rows[:, COUNT]),
+                gram_noise=np.full(len(known), variance),
+                moment_noise=np.full(len(known), variance / self._encoding.weight**2),
+                variety=self.rule.clustering.variety,
+                reward_variance=self.rule.reward_variance,
+            )
+        shares = rows[:, COUNT]
+        slots = list(known)
+        if merged is not None and len(merged.foreign):
+            label_of = [merged.groups.get(slot, -1) for slot in known]
+            labels = np.array(label_of, dtype=np.int64)
+            told = labels >= 0
+            own.matrix[told] += merged.foreign.matrix[labels[told]]
+            own.vector[told] += merged.foreign.vector[labels[told]]
+            others = np.setdiff1d(np.arange(len(merged.foreign)), labels)
+            free = [slot for slot in range(len(totals)) if slot not in known]
+            slots += [free[at] if at < len(free) else -1 for at in range(len(others))]
+            foreign = merged.foreign[others]
+            own = Knowledge(
+                np.concatenate([own.matrix, foreign.matrix]),
+                np.concatenate([own.vector, foreign.vector]),
+            )
+            shares = np.concatenate([shares, np.maximum(merged.counts[others], 1.0)])
+        return UserKinds(own, shares, self.rule.clustering.variety), tuple(slots)
+
+    # As bytes.
+
+    def encode(self, model: PersonModel) -> bytes:
+        """Return a model as the store keeps it."""
+        buffer = io.BytesIO()
+        updates = [each.update for each in model.updates]
+        np.savez(
+            buffer,
+            totals=model.totals,
+            numbers=np.array([model.variance, model.largest]),
+            next_number=np.array(model.next_number),
+            matrices=folded(model.kinds.knowledge.matrix),
+            vectors=model.kinds.knowledge.vector,
+            shares=model.kinds.shares,
+            slots=np.array(model.slots, dtype=np.int64),
+            update_numbers=np.array([each.number for each in model.updates], dtype=np.int64),
+            update_slots=np.array([each.members[0] for each in updates], dtype=np.int64),
+            update_steps=np.array([each.steps for each in updates], dtype=np.int64),
+        )
+        return buffer.getvalue()
+
+    def decode(self, content: bytes) -> PersonModel:
+        """Return the model that `encode` wrote, or raise `ValueError`."""
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as held:
+                arrays = dict(held)
+            variance, largest = arrays["numbers"].tolist()
+            matrices = unfolded(arrays["matrices"], self.rule.dimensions)
+            numbers, slots = arrays["update_numbers"].tolist(), arrays["update_slots"].tolist()
+            return PersonModel(
+                totals=arrays["totals"],
+                variance=variance,
+                largest=largest,
+                next_number=int(arrays["next_number"]),
+                kinds=UserKinds(
+                    Knowledge(matrices, arrays["vectors"]),
+                    arrays["shares"],
+                    self.rule.clustering.variety,
+                ),
+                slots=tuple(arrays["slots"].tolist()),
+                updates=tuple(
+                    NumberedUpdate(number, NoisyUpdate((slot,), steps, math.sqrt(variance)))
+                    for number, slot, steps in zip(
+                        numbers, slots, arrays["update_steps"], strict=True
+                    )
+                ),
+            )
+        except (KeyError, OSError, EOFError, TypeError, IndexError) as error:
+            raise ValueError("a model of fclub cannot be read") from error
+
+
+def _known(totals: Floats, variance: float) -> Sequence[int]:
+    """Return the slots whose noisy count is clearly above its noise."""
+    least = _CLEARLY * math.sqrt(variance) / COUNT_WEIGHT
+    counts = totals[:, COUNT]
+    return [int(slot) for slot in np.flatnonzero((counts > least) & (counts > 0))]

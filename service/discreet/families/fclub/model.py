@@ -1,0 +1,301 @@
+"""Released models of users' preferences, and answers from them.
+
+An answer is made from the client's own sums, which may serve that same client, and from what the
+released model tells about users alike. Both are information about one preference vector, so they
+add up; an item's utility is its estimated reward and some standard errors of that estimate.
+
+Users come in kinds. A user is taken to be of kind k with a probability that begins at the kind's
+share of users and grows or falls with how well the user's own sums fit; or of no known kind, with
+a probability that begins at one half. So a model that does not fit, or is mostly noise, soon
+counts for nothing: with the prior's half the loss against not sharing is at most ln 2 in the log
+likelihood of what the user likes.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import InvalidArgument, UnknownDecision
+from discreet.families.choice import UtilityChoice
+from discreet.families.fclub.evidence import Floats, Knowledge, potential
+from discreet.families.fclub.features import Coordinates
+from discreet.families.fclub.linear import upper_bounds
+from discreet.families.fclub.sums import COUNT, NoisyUpdate, SumsEncoding
+from discreet.families.questions import Choice, Decision, PendingDecision, Question
+from discreet.privacy.noise import NoiseSource
+from discreet.state.stores import Vector
+
+EXACT_ANSWERS = "answers are exact: the document does not protect them"
+NO_FEEDBACK = "no feedback from this client yet"
+BUDGET_SPENT = "the client's budget for answers is spent"
+NOTHING_TO_CHOOSE = "there was nothing to choose from"
+
+ID_BYTES = 8
+MOST_KINDS = 32
+"""Kinds that a user is compared with; the largest, if there are more."""
+_ALONE = 0.5
+"""The probability of being of no known kind, before anything is known about a user."""
+_BLOCK_NUMBERS = 1 << 21
+
+
+class Preferences(NamedTuple):
+    """An estimate of preferences and its covariance, a row for each user."""
+
+    estimate: Floats
+    covariance: Floats
+
+    def row(self, place: int) -> "Preferences":
+        """Return one user's."""
+        return Preferences(self.estimate[place], self.covariance[place])
+
+
+@dataclass(frozen=True, eq=False)
+class UserKinds:
+    """What is known about each kind of user; `shares` are proportional to how many there are."""
+
+    knowledge: Knowledge
+    shares: Floats
+    variety: float
+
+    def largest(self) -> "UserKinds":
+        """Return the kinds that users are compared with."""
+        kept = np.sort(np.argsort(-self.shares, kind="stable")[:MOST_KINDS])
+        kept = kept[self.shares[kept] > 0]
+        return UserKinds(self.knowledge[kept], self.shares[kept], self.variety)
+
+    def preferences(self, users: Knowledge) -> Preferences:
+        """Return what the kinds and the users' own exact knowledge say together."""
+        dimensions = users.vector.shape[-1]
+        prior = np.eye(dimensions) / self.variety
+        if not len(self.shares):
+            covariance = np.asarray(np.linalg.inv(prior + users.matrix), dtype=np.float64)
+            return Preferences(_applied(covariance, users.vector), covariance)
+        estimate = np.empty_like(users.vector)
+        covariance = np.empty_like(users.matrix)
+        rows = max(1, _BLOCK_NUMBERS // ((1 + len(self.shares)) * dimensions**2))
+        for start in range(0, len(users), rows):
+            block = slice(start, start + rows)
+            estimate[block], covariance[block] = self._mixed(prior, users[block])
+        return Preferences(estimate, covariance)
+
+    def _mixed(self, prior: Floats, users: Knowledge) -> Preferences:
+        matrices, vectors, odds = self._components
+        matrices = prior + matrices
+        known = matrices + users.matrix[:, None]
+        vector = vectors + users.vector[:, None]
+        fits = odds + potential(known, vector) - potential(matrices, vectors)
+        weights = np.exp(fits - fits.max(axis=1, keepdims=True))
+        weights /= weights.sum(axis=1, keepdims=True)
+        inverse = np.asarray(np.linalg.inv(known), dtype=np.float64)
+        means = _applied(inverse, vector)
+        estimate = (weights[..., None] * means).sum(axis=1)
+        apart = means - estimate[:, None]
+        # The covariance of a mixture: that within its parts, and that between them.
+        covariance = (weights[..., None, None] * inverse).sum(axis=1)
+        covariance += np.einsum("uk,uki,ukj->uij", weights, apart, apart)
+        return Preferences(estimate, covariance)
+
+    @cached_property
+    def _components(self) -> tuple[Floats, Floats, Floats]:
+        """Return matrices, vectors and log probabilities; no known kind comes first."""
+        nothing = Knowledge.nothing(dimensions=self.knowledge.vector.shape[-1], pieces=1)
+        shares = (1 - _ALONE) * self.shares / self.shares.sum()
+        return (
+            np.concatenate([nothing.matrix, self.knowledge.matrix]),
+            np.concatenate([nothing.vector, self.knowledge.vector]),
+            np.log(np.concatenate([[_ALONE], shares])),
+        )
+
+    @cached_property
+    def anybody(self) -> Preferences:
+        """What is known about somebody of whom nothing is known."""
+        dimensions = self.knowledge.vector.shape[-1]
+        return self.preferences(Knowledge.nothing(dimensions=dimensions, pieces=1)).row(0)
+
+
+def _applied(matrices: Floats, vectors: Floats) -> Floats:
+    product: Floats = (matrices @ vectors[..., None])[..., 0]
+    return product
+
+
+class NumberedUpdate(NamedTuple):
+    """A noisy update to be sent; whatever changes gets the next number."""
+
+    number: int
+    update: NoisyUpdate
+
+
+class ClusterModel(ABC):
+    """What was released: it answers for any user, and says what other servers may be told."""
+
+    kinds: UserKinds
+    updates: tuple[NumberedUpdate, ...]
+
+    @property
+    @abstractmethod
+    def clusters(self) -> int:
+        """How many clusters of this server's users there are."""
+
+    def preferences(self, clients: Sequence[bytes], own: Knowledge) -> Preferences:
+        """Return each client's preferences; `own` is what their own sums tell."""
+        return self.kinds.preferences(own)
+
+
+class GlobalModel(ClusterModel):
+    """A server that answers nobody."""
+
+    clusters = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusterQuestion(Question):
+    """What may be recommended: ids, and their features in steps and as numbers, a row each."""
+
+    ids: tuple[str, ...]
+    steps: Coordinates
+    features: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """How questions are decided."""
+
+    encoding: SumsEncoding
+    reward_variance: float
+    exploration: float
+    choice: UtilityChoice
+
+    def own_knowledge(self, own: Sequence[Vector]) -> tuple[Knowledge, Floats]:
+        """Return what clients' own sums tell, and from how many observations each."""
+        steps = np.zeros((len(own), self.encoding.fields), dtype=np.int64)
+        for row, vector in enumerate(own):
+            few = vector[: self.encoding.fields]
+            steps[row, : len(few)] = few
+        sums = self.encoding.sums(steps)
+        variance = self.reward_variance
+        return Knowledge(sums.gram / variance, sums.moment / variance), steps[:, COUNT]
+
+    def decide(
+        self,
+        model: ClusterModel,
+        questions: Sequence[ClusterQuestion],
+        own: Sequence[Vector],
+        noise: NoiseSource,
+    ) -> list[Decision]:
+        """Decide each by the client's own sums and by what the model tells about users alike."""
+        known, counts = self.own_knowledge(own)
+        preferences = model.preferences([one.client for one in questions], known)
+        decisions = []
+        for row, (question, count) in enumerate(zip(questions, counts.tolist(), strict=True)):
+            choosable = len(question.ids) > 1
+            reason: str | None = None if choosable else NOTHING_TO_CHOOSE
+            personalised = choosable
+            if choosable and self.choice.epsilon is None:
+                # Whether there is feedback is private: only an exact answer may depend on it.
+                personalised = count > 0
+                reason = EXACT_ANSWERS if personalised else NO_FEEDBACK
+            drawn = self._drawn(preferences.row(row), question, self.choice, noise)
+            decisions.append(_decision(question, *drawn, personalised, reason))
+        return decisions
+
+    def decide_for_anybody(
+        self, model: ClusterModel, questions: Sequence[ClusterQuestion], noise: NoiseSource
+    ) -> list[Decision]:
+        """Rank by what the model tells about anybody, without looking at the client."""
+        anybody, best = model.kinds.anybody, UtilityChoice(None)
+        return [
+            _decision(one, *self._drawn(anybody, one, best, noise), False, BUDGET_SPENT)
+            for one in questions
+        ]
+
+    def _drawn(
+        self,
+        preferences: Preferences,
+        question: ClusterQuestion,
+        choice: UtilityChoice,
+        noise: NoiseSource,
+    ) -> tuple[tuple[Choice, ...], float]:
+        """Return the rows to show, and how much the first is estimated to fall short."""
+        if not question.ids:
+            return (), 0.0
+        estimate, covariance = preferences
+        bounds = upper_bounds(
+            items=question.features,
+            estimate=estimate,
+            inverse=covariance,
+            width=self.exploration,
+        )
+        chosen = choice.draw(self.encoding.baseline + bounds, question.limit, noise)
+        means = question.features @ estimate
+        return chosen, float(means.max() - means[chosen[0].slot])
+
+
+def _decision(
+    question: ClusterQuestion,
+    chosen: tuple[Choice, ...],
+    regret: float,
+    personalised: bool,
+    reason: str | None,
+) -> Decision:
+    rows = [choice.slot for choice in chosen]
+    return Decision(
+        items=tuple(question.ids[row] for row in rows),
+        # Candidates need not be in the catalogue: feedback finds them by their place in the list.
+        choices=tuple(Choice(place, choice.propensity) for place, choice in enumerate(chosen)),
+        personalised=personalised and len(chosen) > 0,
+        note=b"".join(
+            digest_of(question.ids[row]) + question.steps[row].astype("<i2").tobytes()
+            for row in rows
+        ),
+        reason=reason,
+        estimated_regret=regret,
+    )
+
+
+def note_bytes(dimensions: int) -> int:
+    """Return how many bytes a recommendation id carries for each item."""
+    return ID_BYTES + 2 * dimensions
+
+
+def digest_of(item: str) -> bytes:
+    """Return what a recommendation id keeps of an item's id, to recognise it in feedback."""
+    return blake2b(item.encode(), digest_size=ID_BYTES, person=b"item").digest()
+
+
+def position_of(pending: PendingDecision, item: str | None, *, dimensions: int) -> int:
+    """Return which of the recommended items is meant, or raise `InvalidArgument`."""
+    entries = _entries(pending, dimensions)
+    if not entries:
+        raise InvalidArgument("recommendation_id", "that recommendation was empty")
+    if item is None:
+        if len(entries) > 1:
+            raise InvalidArgument(
+                "item", "must name the item: this recommendation was a list of several"
+            )
+        return 0
+    digest = digest_of(item)
+    for position, entry in enumerate(entries):
+        if entry[:ID_BYTES] == digest:
+            return position
+    raise InvalidArgument("item", "is not one of the items of this recommendation")
+
+
+def features_shown(
+    pending: PendingDecision, position: int, *, dimensions: int
+) -> npt.NDArray[np.int16]:
+    """Return the features, in steps, that an item had when it was recommended."""
+    entry = _entries(pending, dimensions)[position]
+    return np.frombuffer(entry[ID_BYTES:], dtype="<i2").astype(np.int16)
+
+
+def _entries(pending: PendingDecision, dimensions: int) -> list[bytes]:
+    size = note_bytes(dimensions)
+    if len(pending.note) != size * len(pending.choices):
+        raise UnknownDecision("the recommender that made this recommendation has changed")
+    return [pending.note[start : start + size] for start in range(0, len(pending.note), size)]

@@ -1,0 +1,68 @@
+"""The reproduction of P-DAP: rows, tables, figures and notes from given runs."""
+
+import numpy as np
+import pytest
+
+from discreet.research.reproduce.p_dap import ASIDE, COMPARED, PartitionOutcome, report
+from discreet.research.simulate.runs import WorldRun
+
+
+def run_with(regret: float) -> WorldRun:
+    rounds = np.linspace(500.0, 30_000.0, 60)
+    return WorldRun(
+        rounds=rounds, regret=regret * rounds, reward=0.5 * rounds, optimal=0.8 * rounds, seconds=1
+    )
+
+
+def outcomes() -> list[PartitionOutcome]:
+    regrets = {"p-dap": 0.4, "gp-dap": 0.3}
+    return [
+        PartitionOutcome(
+            one,
+            tuple(
+                run_with(
+                    0.1 * (1 + (one.feedback_epsilon or 0.0))
+                    if one.algorithm.startswith("served")
+                    else regrets.get(one.algorithm, 0.2)
+                )
+                for _ in range(2)
+            ),
+        )
+        for one in (*COMPARED, *ASIDE)
+    ]
+
+
+def test_rows_are_of_the_comparison_and_details_of_everything() -> None:
+    found = report({"default": outcomes()}, seeds=2, rounds=30_000)
+    assert len(found.results) == len(COMPARED)
+    assert found.results[0] == {
+        "algorithm": "dap",
+        "epsilon": None,
+        "feedback_epsilon": None,
+        "regret_mean": pytest.approx(6_000),
+        "regret_std": 0.0,
+        "accuracy": 0.5,
+    }
+    details = found.details["environments"]["default"]
+    assert len(details) == len(COMPARED) + len(ASIDE)
+    assert details[0]["share_of_optimal"] == pytest.approx(0.75)
+
+
+def test_notes_compare_both_kinds_of_feedback() -> None:
+    found = report({"default": outcomes()}, seeds=2, rounds=30_000)
+    assert found.notes[0] == (
+        "served at ε=0.01: 4.0 times less regret than P-DAP with exact feedback, "
+        "2.0 times with feedback at ε=1"
+    )
+    assert "regret 25.0% below P-DAP" in found.notes[-1]
+
+
+def test_tables_show_what_was_published_and_a_dash_for_what_was_not_played() -> None:
+    found = report({"default": outcomes()}, seeds=2, rounds=30_000)
+    overview, table_2, *_ = found.tables
+    assert len(overview.rows) == len(COMPARED) + len(ASIDE)
+    assert table_2.rows[0] == ["5,000", "70.3% / 50.0%", "73.3% / 50.0%", "87.3% / 50.0%"]
+    assert table_2.rows[-1][1] == "77.3% / –"
+    assert [figure.name for figure in found.figures] == [
+        *("figure-6", "figure-7", "figure-8", "served"),
+    ]
