@@ -156,23 +156,6 @@ async def test_a_guarantee_is_shown_as_data(caller: Caller) -> None:
     assert (card["answers"]["epsilon"], card["closed_loop"]) == (None, False)
 
 
-async def test_budgets_and_erasure(caller: Caller) -> None:
-    path = "/clients/some/one%20else"
-    budget = await caller.get(f"{path}/budget?recommender=films")
-    nothing = {"epsilon": 0.0, "delta": 0.0}
-    assert budget.json() == {
-        "answers": {"spent": nothing, "remaining": {"epsilon": 3.0, "delta": 1e-6}},
-        "feedback": {"spent": nothing, "remaining": {"epsilon": 8.0, "delta": 1e-6}},
-    }
-    await caller.ask("some/one else", event_id="to-be-erased")
-    assert (await caller.delete(path)).json() == {"events": 1, "records": 0}
-    assert (await caller.delete(path)).json() == {"events": 0, "records": 0}
-    budget = (await caller.get(f"{path}/budget?recommender=films")).json()
-    assert budget["answers"]["spent"]["epsilon"] == 1.0
-    assert (await caller.get(f"{path}/budget?recommender=none")).status_code == 404
-    assert (await caller.get(f"{path}/budget")).status_code == 422
-
-
 async def test_an_unprotected_recommender_reports_nulls(caller: Caller) -> None:
     await put(caller, "bare", privacy={"answers": "exact", "feedback": "exact"})
     answer = (await caller.ask("x", recommender="bare")).json()

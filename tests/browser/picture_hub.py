@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from discreet.hub.database import Database
 from discreet.hub.hub import Hub
-from discreet.hub.upstream import Upstream
-from tests.browser.test_hub import CATALOGUE, NAME, bring_history, draw, level, prepare, send
+from discreet.hub.server import RecommendationServer
+from tests.browser.test_hub import CATALOGUE, NAME, create, import_history, level, prepare, send
 from tests.demo_server import demo_server
 from tests.hub.living import living
 from tests.requirements import find_chromium
@@ -23,7 +23,7 @@ LIKED = {"Romance": 3, "Comedy": 3, "History": 4, "Drama": 5, "Crime": 9}
 
 
 def seen() -> list[str]:
-    """A made-up person's history."""
+    """An invented person's history."""
     found = set()
     for name, every in LIKED.items():
         films = [item["id"] for item in CATALOGUE["items"] if name in item["categories"]]
@@ -39,7 +39,7 @@ def _open(browser: Browser, address: str, width: int, scheme: str) -> Page:
     )
     page = context.new_page()
     page.goto(address)
-    expect(page.locator("#shelf .tile").first).to_be_visible()
+    expect(page.locator("#items .tile").first).to_be_visible()
     return page
 
 
@@ -59,11 +59,11 @@ def paint(folder: Path) -> list[Path]:
     with tempfile.TemporaryDirectory() as data, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
         with demo_server(Path(data)) as demo:
-            upstream = Upstream(url=demo.url, recommender=NAME, key=prepare(demo))
-            hub = Hub(Database(Path(data) / "hub.sqlite"), upstream)
+            server = RecommendationServer(url=demo.url, recommender=NAME, key=prepare(demo))
+            hub = Hub(Database(Path(data) / "hub.sqlite"), server)
             with living(hub, Path(data)) as running:
                 page = _open(browser, running.page, 1120, "light")
-                bring_history(page, seen())
+                import_history(page, seen())
                 page.locator("#by-category").check()
                 level(page, "Crime", "no")
                 # Less noise than the automatic choice, so that the picture shows a resemblance.
@@ -71,8 +71,8 @@ def paint(folder: Path) -> list[Path]:
                 page.get_by_label("my own:").check()
                 page.get_by_label("My own epsilon").fill("1")
                 page.keyboard.press("Tab")
-                expect(page.locator("#draw")).to_have_text("Draw my release for ε 1")
-                draw(page)
+                expect(page.locator("#create")).to_have_text("Create noisy list for ε 1")
+                create(page)
                 send(page)
                 for name, height in (("choose", 900), ("look", 900), ("recommendations", 760)):
                     part = page.locator(f"#{name}")

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from discreet.hub.database import Database
 from discreet.hub.hub import Hub
-from discreet.hub.upstream import Upstream
+from discreet.hub.server import RecommendationServer
 from tests.browser.conftest import Watched
 from tests.browser.test_page import key_for
 from tests.demo_server import Demo
@@ -43,7 +43,7 @@ class Stage:
     page: Page
     watched: Watched
 
-    def said(self) -> list[tuple[str, str, Any]]:
+    def requests(self) -> list[tuple[str, str, Any]]:
         """Every request that left the hub: method, path, body."""
         found = []
         for stream in list(self.tap.there):
@@ -53,13 +53,18 @@ class Stage:
         return found
 
     def profiles(self) -> list[Any]:
-        return [body for _, path, body in self.said() if path.endswith("/profiles")]
+        return [body for _, path, body in self.requests() if path.endswith("/profiles")]
 
 
 def prepare(demo: Demo) -> str:
     """Give the server the films and some people who like them; return a key for the hub."""
     items = CATALOGUE["items"]
-    document = {"algorithm": "collaborative", "items": items, "training": {"seconds": 1}}
+    document = {
+        "algorithm": "collaborative",
+        "items": items,
+        "releases": {"seconds": 1.0, "growth": 0.0},
+        "privacy": {"answers": "on-device"},
+    }
     demo.call("PUT", f"/recommenders/{NAME}", document)
     for category in CATALOGUE["categories"]:
         liked = [item["id"] for item in items if category in item["categories"]]
@@ -77,17 +82,17 @@ def key(demo: Demo) -> str:
 @contextmanager
 def staged(browser: Browser, demo: Demo, key: str, folder: Path, **context: Any) -> Iterator[Stage]:
     with tapping("127.0.0.1", demo.port) as tap:
-        upstream = Upstream(url=tap.url, recommender=NAME, key=key)
-        with living(Hub(Database(folder / "hub.sqlite"), upstream), folder) as hub:
+        server = RecommendationServer(url=tap.url, recommender=NAME, key=key)
+        with living(Hub(Database(folder / "hub.sqlite"), server), folder) as hub:
             tab = browser.new_context(viewport={"width": 1180, "height": 900}, **context)
             tab.set_default_timeout(20_000)
             watched = Watched(tab.new_page())
             watched.watch()
             watched.page.goto(hub.page)
-            expect(watched.page.locator("#shelf .tile").first).to_be_visible()
+            expect(watched.page.locator("#items .tile").first).to_be_visible()
             yield Stage(hub, tap, watched.page, watched)
             tab.close()
-            # No complaint, no other host, and the secret in no address that is sent.
+            # No error, no other host, and the secret in no address that is sent.
             watched.verify(hub.url, hub.secret)
 
 
@@ -97,21 +102,21 @@ def stage(browser: Browser, demo: Demo, key: str, tmp_path: Path) -> Iterator[St
         yield running
 
 
-def bring(page: Page, content: str | bytes, name: str = "history.csv") -> None:
+def upload(page: Page, content: str | bytes, name: str = "history.csv") -> None:
     data = content.encode() if isinstance(content, str) else content
     page.locator("#file").set_input_files(
         {"name": name, "mimeType": "text/csv", "buffer": data}  # type: ignore[arg-type]
     )
 
 
-def bring_history(page: Page, items: list[str] = HISTORY) -> None:
-    expect(page.locator("#shelf .tile").first).to_be_visible()
-    bring(page, "title\n" + "\n".join(TITLES[item] for item in items))
+def import_history(page: Page, items: list[str] = HISTORY) -> None:
+    expect(page.locator("#items .tile").first).to_be_visible()
+    upload(page, "title\n" + "\n".join(TITLES[item] for item in items))
     expect(page.locator("#imported")).to_contain_text(f"{len(items)} items added")
 
 
-def draw(page: Page) -> None:
-    page.locator("#draw").click()
+def create(page: Page) -> None:
+    page.locator("#create").click()
     expect(page.locator("#status")).to_contain_text("Nothing has been sent yet")
     expect(page.locator("#look-title")).to_be_focused()
 
@@ -123,7 +128,7 @@ def send(page: Page) -> None:
 
 
 def shown_items(page: Page) -> list[str]:
-    return [str(line.get_attribute("data-item")) for line in page.locator("#exactly li").all()]
+    return [str(line.get_attribute("data-item")) for line in page.locator("#contents li").all()]
 
 
 def shown_bars(page: Page) -> dict[str, tuple[int, int]]:
@@ -144,16 +149,16 @@ def counted(items: list[str]) -> dict[str, int]:
 
 def test_from_a_history_to_recommendations(stage: Stage) -> None:
     page = stage.page
-    bring_history(page)
-    expect(page.locator("#diary-count")).to_have_text("60 items")
-    expect(page.locator("#price")).to_contain_text("This drawing costs ε 0.")
-    price = page.locator("#draw").inner_text().removeprefix("Draw my release for ")
-    draw(page)
-    # Paid and shown, and nothing has been asked for but what is public, as a stranger.
-    (_, first, _), (_, second, asked) = stage.said()
+    import_history(page)
+    expect(page.locator("#history-count")).to_have_text("60 items")
+    expect(page.locator("#price")).to_contain_text("This list costs ε 0.")
+    price = page.locator("#create").inner_text().removeprefix("Create noisy list for ")
+    create(page)
+    # Paid and shown, and nothing was requested but what is public, under another id.
+    (_, first, _), (_, second, asked) = stage.requests()
     assert (first, second) == (f"/recommenders/{NAME}/catalogue", "/recommend/batch")
     client = page.locator("#client").text_content() or ""
-    assert all(each["client"].startswith("stranger-") for each in asked["requests"])
+    assert all(each["client"].startswith("anybody-") for each in asked["requests"])
     expect(page.locator("#release-epsilon")).to_have_text(price)
     expect(page.locator("#total")).to_have_text(f"{price} spent of 2")
     items = shown_items(page)
@@ -162,8 +167,8 @@ def test_from_a_history_to_recommendations(stage: Stage) -> None:
         name: (seen, released[name]) for name, seen in counted(HISTORY).items()
     }
     really = len(set(items) & set(HISTORY))
-    expect(page.locator("#tells")).to_contain_text(f"{len(items)} items were drawn by lot")
-    expect(page.locator("#tells")).to_contain_text(f"{really or 'none'} of them happen")
+    expect(page.locator("#reveals")).to_contain_text(f"{len(items)} items were picked at random")
+    expect(page.locator("#reveals")).to_contain_text(f"{really or 'None'} of them happen")
     send(page)
     (profile,) = stage.profiles()
     assert profile["items"] == items
@@ -182,37 +187,37 @@ def test_from_a_history_to_recommendations(stage: Stage) -> None:
     first = page.locator("#rows li").first
     first.get_by_role("button").click()
     expect(first.get_by_role("button")).to_have_text("In your history")
-    expect(page.locator("#diary-count")).to_have_text("61 items")
+    expect(page.locator("#history-count")).to_have_text("61 items")
 
 
 def test_no_raw_item_outside_the_release_ever_leaves(stage: Stage) -> None:
     """Everything a person can do is done, and every byte to the server is looked through."""
     page = stage.page
-    bring_history(page)
+    import_history(page)
     released: set[str] = set()
     for overall, by_category in (("perturbed", False), ("perturbed", True), ("no", False)):
         page.locator(f"[name=overall][value={overall}]").check()
         if by_category:
             page.locator("#by-category").check()
             level(page, "Romance", "no")
-        draw(page)
+        create(page)
         released |= set(shown_items(page))
         send(page)
         assert stage.profiles()[-1]["items"] == shown_items(page)
     page.locator("#search").fill(TITLES[HISTORY[0]])
     expect(page.locator("#found")).to_have_text("1 item")
-    page.locator("#shelf .tile").click()
-    expect(page.locator("#diary-count")).to_have_text("59 items")
+    page.locator("#items .tile").click()
+    expect(page.locator("#history-count")).to_have_text("59 items")
     page.locator("#rows li button").first.click()
     page.locator("#fetch-rows").click()
     page.locator("#settings summary").click()
     page.locator("#new-client").click()
     expect(page.locator("#status")).to_contain_text("another id")
     page.locator("#fetch-catalogue").click()
-    expect(page.locator("#status")).to_contain_text("catalogue is here")
+    expect(page.locator("#status")).to_contain_text("catalogue is up to date")
     page.locator("#erase").click()
-    page.get_by_role("button", name="Forget it").click()
-    expect(page.locator("#diary-count")).to_have_text("Nothing yet.")
+    page.get_by_role("button", name="Erase it").click()
+    expect(page.locator("#history-count")).to_have_text("Nothing yet.")
 
     left = b"".join(bytes(stream) for stream in stage.tap.there).decode()
     kept_back = set(HISTORY) - released
@@ -222,7 +227,7 @@ def test_no_raw_item_outside_the_release_ever_leaves(stage: Stage) -> None:
     assert [item for item in kept_back if item in left] == []
     assert [item for item in HISTORY if TITLES[item] in left] == []
     # And nothing else: four kinds of requests, with these fields.
-    for method, path, body in stage.said():
+    for method, path, body in stage.requests():
         if path.endswith("/catalogue"):
             assert (method, body) == ("GET", None)
         elif path.endswith("/profiles"):
@@ -231,11 +236,11 @@ def test_no_raw_item_outside_the_release_ever_leaves(stage: Stage) -> None:
             assert path == "/recommend/batch"
             asked = [each.pop("category", None) for each in body["requests"]]
             assert asked == [None, *sorted_categories(stage)]
-            ((limit, stranger),) = {
-                (each.pop("limit"), each["client"].startswith("stranger-"))
+            ((limit, anybody),) = {
+                (each.pop("limit"), each["client"].startswith("anybody-"))
                 for each in body["requests"]
             }
-            assert limit == (100 if stranger else 40)
+            assert limit == (100 if anybody else 40)
             assert {tuple(sorted(each)) for each in body["requests"]} == {("client", "recommender")}
 
 
@@ -254,12 +259,12 @@ def level(page: Page, category: str, value: str) -> None:
 
 def test_the_control_no(stage: Stage) -> None:
     page = stage.page
-    bring_history(page, HISTORY[:5])
+    import_history(page, HISTORY[:5])
     page.locator("[name=overall][value=no]").check()
     expect(page.locator("#finer")).to_be_hidden()
     expect(page.locator("#planned")).to_contain_text("no item is sent")
     expect(page.locator("#price")).to_have_text("This costs no ε.")
-    draw(page)
+    create(page)
     assert shown_items(page) == []
     send(page)
     assert stage.profiles()[-1]["items"] == []
@@ -269,29 +274,29 @@ def test_the_control_no(stage: Stage) -> None:
 
 def test_the_control_all(stage: Stage) -> None:
     page = stage.page
-    bring_history(page, HISTORY[:5])
+    import_history(page, HISTORY[:5])
     page.locator("[name=overall][value=all]").check()
     expect(page.locator("#planned")).to_contain_text("those are not protected")
-    expect(page.locator("#draw")).to_have_text("Prepare everything, unprotected")
-    draw(page)
-    expect(page.locator("#tells")).to_contain_text("it cannot be taken back")
+    expect(page.locator("#create")).to_have_text("Create exact list, unprotected")
+    create(page)
+    expect(page.locator("#reveals")).to_contain_text("it cannot be undone")
     send(page)
     assert stage.profiles()[-1]["items"] == sorted(HISTORY[:5])
-    expect(page.locator("#rows h3").first).to_contain_text("from what you released")
+    expect(page.locator("#rows h3").first).to_contain_text("from your list")
     # The total no longer lets anyone believe that everything is protected.
-    expect(page.locator("#total-epsilon")).to_contain_text("sent openly at least once")
+    expect(page.locator("#total-epsilon")).to_contain_text("sent unprotected at least once")
 
 
 def test_the_controls_by_category(stage: Stage) -> None:
     page = stage.page
-    bring_history(page)
+    import_history(page)
     page.locator("#by-category").check()
     expect(page.locator("#categories fieldset")).to_have_count(10)
     level(page, "Romance", "all")
     level(page, "Comedy", "no")
     expect(page.locator("#planned")).to_contain_text("Nothing about Comedy")
     expect(page.locator("#planned")).to_contain_text("in Romance and in no other category")
-    draw(page)
+    create(page)
     items = shown_items(page)
     kinds = {item["id"]: item["categories"] for item in CATALOGUE["items"]}
     assert not [item for item in items if "Comedy" in kinds[item]]
@@ -305,24 +310,24 @@ def test_the_controls_by_category(stage: Stage) -> None:
     expect(page.locator('fieldset[data-category="Comedy"] input[value=no]')).to_be_checked()
 
 
-def test_the_same_again_is_free_and_another_drawing_is_not(stage: Stage) -> None:
+def test_the_same_again_is_free_and_another_list_is_not(stage: Stage) -> None:
     page = stage.page
-    bring_history(page, HISTORY[:20])
-    draw(page)
+    import_history(page, HISTORY[:20])
+    create(page)
     items, total = shown_items(page), page.locator("#total").inner_text()
     send(page)
-    page.locator("#shelf .tile[aria-pressed=false]").first.click()
+    page.locator("#items .tile[aria-pressed=false]").first.click()
     expect(page.locator("#stale")).to_contain_text("1 item of your history changed")
     expect(page.locator("#send")).to_have_text("Send it again, free")
     with page.expect_response("**/send"):
         page.locator("#send").click()
     assert [profile["items"] for profile in stage.profiles()] == [items, items]
     expect(page.locator("#total")).to_have_text(total)
-    # Before ten items have changed it takes a word more.
-    expect(page.locator("#draw")).to_be_disabled()
+    # Before ten items have changed it has to be confirmed.
+    expect(page.locator("#create")).to_be_disabled()
     expect(page.locator("#early-text")).to_contain_text("Only 1 of 10 items changed")
     page.locator("#early").check()
-    draw(page)
+    create(page)
     spent, once = (
         float(re.findall(r"[\d.]+", text)[0])
         for text in (page.locator("#total").inner_text(), total)
@@ -336,12 +341,12 @@ def test_a_second_window_does_not_pay_again(stage: Stage) -> None:
     page = stage.page
     other = page.context.new_page()
     other.goto(stage.hub.page)
-    expect(other.locator("#draw")).to_be_enabled()
-    draw(page)
+    expect(other.locator("#create")).to_be_enabled()
+    create(page)
     total = page.locator("#total").inner_text()
     stage.watched.expected = ("409",)
-    other.locator("#draw").click()
-    expect(other.locator("#message")).to_contain_text("drawn in the meantime")
+    other.locator("#create").click()
+    expect(other.locator("#message")).to_contain_text("created meanwhile")
     other.reload()
     expect(other.locator("#total")).to_have_text(total)
 
@@ -352,58 +357,56 @@ def test_the_limit_stops_and_the_noise_can_be_chosen(stage: Stage) -> None:
     page.get_by_label("my own:").check()
     page.get_by_label("My own epsilon").fill("1.5")
     page.keyboard.press("Tab")
-    expect(page.locator("#draw")).to_have_text("Draw my release for ε 1.5")
-    draw(page)
-    expect(page.locator("#price")).to_contain_text("above the limit which you set")
-    expect(page.locator("#draw")).to_be_disabled()
+    expect(page.locator("#create")).to_have_text("Create noisy list for ε 1.5")
+    create(page)
+    expect(page.locator("#price")).to_contain_text("above the limit you set")
+    expect(page.locator("#create")).to_be_disabled()
     page.locator("#settings summary").click()
     page.locator("#limit").fill("4")
-    page.get_by_role("button", name="Keep", exact=True).click()
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("#total")).to_have_text("ε 1.5 spent of 4")
     page.locator("#early").check()
-    expect(page.locator("#draw")).to_be_enabled()
+    expect(page.locator("#create")).to_be_enabled()
 
 
 @pytest.mark.parametrize(("table", "name"), [("urls", "History"), ("moz_places", "places.sqlite")])
 def test_a_browsers_history(stage: Stage, tmp_path: Path, table: str, name: str) -> None:
     pages = [f"{TITLES[item]} - Filmhouse" for item in HISTORY[:4]] + ["My bank", None]
     path = browser_file(tmp_path / name, table, pages)
-    bring(stage.page, path.read_bytes(), name)
+    upload(stage.page, path.read_bytes(), name)
     expect(stage.page.locator("#imported")).to_contain_text("5 titles read: 4 items added")
-    expect(stage.page.locator("#diary-count")).to_have_text("4 items")
+    expect(stage.page.locator("#history-count")).to_have_text("4 items")
 
 
 def test_bad_files_are_said_and_the_history_is_kept(stage: Stage) -> None:
     page = stage.page
-    bring_history(page, HISTORY[:3])
+    import_history(page, HISTORY[:3])
     stage.watched.expected = ("409",)
     for content, words in (
         (b"", "The file is empty."),
         (b"\x89PNG\x00\x00", "not text"),
         (b"SQLite format 3\x00" + b"x" * 4000, "cannot be read"),
     ):
-        bring(page, content)
+        upload(page, content)
         expect(page.locator("#message")).to_contain_text(words)
-        expect(page.locator("#diary-count")).to_have_text("3 items")
-    bring(page, "title\nNobody's Film\nAnother One\n")
+        expect(page.locator("#history-count")).to_have_text("3 items")
+    upload(page, "title\nNobody's Film\nAnother One\n")
     expect(page.locator("#message")).to_be_hidden()
     expect(page.locator("#imported")).to_contain_text("No title matches the catalogue")
-    expect(page.locator("#unmatched summary")).to_contain_text(
-        "2 titles that the catalogue does not"
-    )
-    expect(page.locator("#diary-count")).to_have_text("3 items")
+    expect(page.locator("#unmatched summary")).to_contain_text("2 titles not in the catalogue")
+    expect(page.locator("#history-count")).to_have_text("3 items")
     page.locator("#search").fill("qqqq")
-    expect(page.locator("#found")).to_have_text("Nothing of that name is in the catalogue.")
+    expect(page.locator("#found")).to_have_text("No item in the catalogue has that name.")
 
 
 def test_an_unreachable_server_is_said_and_nothing_is_lost(
     browser: Browser, demo: Demo, key: str, tmp_path: Path
 ) -> None:
     with staged(browser, demo, key, tmp_path) as before:
-        bring_history(before.page, HISTORY[:3])
-        draw(before.page)
+        import_history(before.page, HISTORY[:3])
+        create(before.page)
         items = shown_items(before.page)
-    away = Upstream(url=before.tap.url, recommender=NAME, key=key)  # its tap is closed
+    away = RecommendationServer(url=before.tap.url, recommender=NAME, key=key)  # its tap is closed
     with living(Hub(Database(tmp_path / "hub.sqlite"), away), tmp_path) as hub:
         page = browser.new_page()
         page.goto(hub.page)
@@ -412,7 +415,7 @@ def test_an_unreachable_server_is_said_and_nothing_is_lost(
         expect(page.locator("#message")).to_contain_text("kept on this device")
         page.locator("#fetch-rows").click()
         expect(page.locator("#message")).to_contain_text("does not answer")
-        expect(page.locator("#diary-count")).to_have_text("3 items")
+        expect(page.locator("#history-count")).to_have_text("3 items")
         assert shown_items(page) == items
         page.close()
 
@@ -420,17 +423,17 @@ def test_an_unreachable_server_is_said_and_nothing_is_lost(
 def test_a_first_start_without_a_server_can_be_mended(browser: Browser, tmp_path: Path) -> None:
     with recommending(CATALOGUE) as served:
         served.fault = (503, b"")
-        upstream = Upstream(url=served.url, recommender=FILMS, key=FILMS_KEY)
-        with living(Hub(Database(tmp_path / "hub.sqlite"), upstream), tmp_path) as hub:
+        server = RecommendationServer(url=served.url, recommender=FILMS, key=FILMS_KEY)
+        with living(Hub(Database(tmp_path / "hub.sqlite"), server), tmp_path) as hub:
             page = browser.new_page()
             page.goto(hub.page)
-            expect(page.locator("#message")).to_contain_text("in trouble")
+            expect(page.locator("#message")).to_contain_text("The server failed")
             expect(page.locator("#seen")).to_be_hidden()
             page.locator("#settings summary").click()
             expect(page.locator("#about-catalogue")).to_have_text("There is no catalogue yet.")
             served.fault = None
             page.locator("#fetch-catalogue").click()
-            expect(page.locator("#shelf .tile").first).to_be_visible()
+            expect(page.locator("#items .tile").first).to_be_visible()
             expect(page.locator("#message")).to_be_hidden()
             page.close()
 
@@ -451,16 +454,16 @@ def test_without_the_secret_the_page_says_where_to_look(stage: Stage) -> None:
 
 def test_keyboard_alone(stage: Stage) -> None:
     page = stage.page
-    page.locator("#shelf .tile").first.focus()
+    page.locator("#items .tile").first.focus()
     page.keyboard.press("Space")
-    expect(page.locator("#shelf .tile").first).to_have_attribute("aria-pressed", "true")
-    expect(page.locator("#shelf .tile").first).to_be_focused()
+    expect(page.locator("#items .tile").first).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#items .tile").first).to_be_focused()
     page.locator("[name=overall][value=perturbed]").focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator("[name=overall][value=all]")).to_be_focused()
-    expect(page.locator("#draw")).to_have_text("Prepare everything, unprotected")
+    expect(page.locator("#create")).to_have_text("Create exact list, unprotected")
     page.keyboard.press("Tab")
-    expect(page.locator("#draw")).to_be_focused()
+    expect(page.locator("#create")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("#look-title")).to_be_focused()
     page.locator("#send").focus()
@@ -475,12 +478,12 @@ def test_readable_by_everyone_on_a_phone_too(
     with staged(browser, demo, key, tmp_path, color_scheme=scheme) as stage:
         page = stage.page
         page.set_viewport_size({"width": width, "height": 740})
-        bring_history(page)
-        bring(page, "title\nNobody's Film\n")
+        import_history(page)
+        upload(page, "title\nNobody's Film\n")
         page.locator("#by-category").check()
         page.locator("#strength summary").click()
-        draw(page)
-        page.locator("#exactly summary").click()
+        create(page)
+        page.locator("#contents summary").click()
         page.locator("#settings summary").click()
         send(page)
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
@@ -491,12 +494,12 @@ def test_readable_by_everyone_on_a_phone_too(
 def test_the_program_itself_goes_on_where_another_hub_stopped(
     browser: Browser, demo: Demo, key: str, tmp_path: Path
 ) -> None:
-    upstream = Upstream(url=demo.url, recommender=NAME, key=key)
+    server = RecommendationServer(url=demo.url, recommender=NAME, key=key)
     page = browser.new_page()
-    with living(Hub(Database(tmp_path / "hub.sqlite"), upstream), tmp_path) as hub:
+    with living(Hub(Database(tmp_path / "hub.sqlite"), server), tmp_path) as hub:
         page.goto(hub.page)
-        bring_history(page, HISTORY[:3])
-        draw(page)
+        import_history(page, HISTORY[:3])
+        create(page)
         send(page)
         items = shown_items(page)
     (tmp_path / "key").write_text(key)
@@ -504,7 +507,7 @@ def test_the_program_itself_goes_on_where_another_hub_stopped(
     with program(*options, "--data", str(tmp_path)) as (hub, _):
         assert urlsplit(hub.url).hostname == "127.0.0.1"
         page.goto(hub.page)
-        expect(page.locator("#diary-count")).to_have_text("3 items")
+        expect(page.locator("#history-count")).to_have_text("3 items")
         expect(page.locator("#send")).to_have_text("Send it again, free")
         assert shown_items(page) == items
         send(page)

@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from discreet.cli import main
-from discreet.commands.hub import leading_to
+from discreet.commands.hub import redirect_to
+from discreet.families.collaborative.document import CollaborativeDocument
 from discreet.hub.catalogue import parse
 from discreet.hub.guard import SECRET_HEADER
 from tests.hub.living import program
@@ -41,7 +42,7 @@ def test_it_is_bound_to_loopback_and_a_taken_port_is_said(
         ([], "--server: is missing"),
         (["--server", "https://x.example"], "--recommender: is missing"),
         (["--server", "https://x.example", "--recommender", "films"], "--key-file: is missing"),
-        (["--demo", "--catalogue", "x"], "--catalogue: cannot stand beside --demo"),
+        (["--demo", "--catalogue", "x"], "--catalogue: cannot be given with --demo"),
         (["--catalogue", "nowhere.json"], "--catalogue: cannot read"),
         (
             ["--server", "http://x.example", "--recommender", "f", "--key-file", "KEY"],
@@ -67,8 +68,10 @@ def test_the_demos_document_is_a_catalogue(capsys: pytest.CaptureFixture[str]) -
     document = json.loads(capsys.readouterr().out)
     assert document["algorithm"] == "collaborative"
     assert len(parse(document).categories) == 10
+    # Every field is one that a recommender has.
+    assert CollaborativeDocument.model_validate(document).privacy.answers == "on-device"
 
 
-def test_the_door_leads_to_the_page() -> None:
+def test_the_link_opens_the_page() -> None:
     page = "http://127.0.0.1:1/#secret=a&b"
-    assert 'url=http://127.0.0.1:1/#secret=a&amp;b"' in leading_to(page)
+    assert 'url=http://127.0.0.1:1/#secret=a&amp;b"' in redirect_to(page)

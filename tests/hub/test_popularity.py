@@ -1,4 +1,4 @@
-"""What is popular: read from what anybody is shown, ignored where it says nothing, used in lists."""
+"""What is popular: read from what anybody is shown, and used in lists."""
 
 from typing import Any
 

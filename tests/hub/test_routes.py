@@ -92,13 +92,6 @@ def test_refusals(
     assert words in answer.json()["detail"]
 
 
-def test_a_server_that_fails(page: Visitor, served: Recommending) -> None:
-    served.fault = (500, b"")
-    answer = page.post("/api/recommendations")
-    assert answer.status_code == 502
-    assert "kept on this device" in answer.json()["detail"]
-
-
 def test_uploads_end_somewhere_and_leave_nothing(
     page: Visitor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,16 +100,3 @@ def test_uploads_end_somewhere_and_leave_nothing(
     answer = page.post("/api/import", content=b"x" * 11)
     assert answer.status_code == 409
     assert list((tmp_path / "uploads").iterdir()) == []
-
-
-def test_a_fault_of_our_own_is_admitted_without_details(
-    page: Visitor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(self: Hub, item: str) -> bool:
-        raise RuntimeError("Film Number 1")
-
-    monkeypatch.setattr(Hub, "see", fail)
-    answer = page.post("/api/history", json={"item": "f1", "seen": True})
-    assert answer.status_code == 500
-    assert "Your history is kept" in answer.json()["detail"]
-    assert "Film Number" not in answer.text

@@ -1,23 +1,17 @@
 """The catalogue and the profiles of a collaborative recommender (scope serve)."""
 
-from typing import Any
+from dataclasses import asdict
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 
 from discreet.api.collaborative_schemas import CatalogueAnswer, ProfileAnswer, ProfileRequest
-from discreet.api.routing import ScopedRoute, described, live
-from discreet.families.collaborative.profiles import keep_profile
-from discreet.families.collaborative.recommender import CollaborativeRecommender
-from discreet.errors import UnknownRecommender
+from discreet.api.routing import ScopedRoute, described, part_of
+from discreet.families.collaborative.profiles import Profiles
 
 router = APIRouter(route_class=ScopedRoute, tags=["profiles"])
 
-
-async def _find(request: Request, name: str) -> CollaborativeRecommender:
-    found = await live(request)["runtime"].registry.find(name)
-    if not isinstance(found, CollaborativeRecommender):
-        raise UnknownRecommender("that recommender takes no profiles: it is not collaborative")
-    return found
+RecommenderProfiles = Annotated[Profiles, part_of(Profiles)]
 
 
 @router.get(
@@ -25,16 +19,10 @@ async def _find(request: Request, name: str) -> CollaborativeRecommender:
     response_model=CatalogueAnswer,
     **described("serve", 404, 422),
 )
-async def catalogue(request: Request, name: str) -> Any:
+async def catalogue(profiles: RecommenderProfiles) -> Any:
     """Show everything that may be recommended, with titles and categories."""
-    found = await _find(request, name)
-    return {
-        "items": [
-            {"id": item.id, "title": item.title, "categories": list(item.categories)}
-            for item in found.listed
-        ],
-        "categories": list(found.categories),
-    }
+    items = [asdict(item) for item in profiles.listed]
+    return {"items": items, "categories": profiles.categories}
 
 
 @router.post(
@@ -42,14 +30,7 @@ async def catalogue(request: Request, name: str) -> Any:
     response_model=ProfileAnswer,
     **described("serve", 400, 404, 413, 422),
 )
-async def post_profile(request: Request, name: str, body: ProfileRequest) -> Any:
-    """Keep a client's profile. It is used as it is sent: this recommender protects nobody."""
-    found = await _find(request, name)
-    count = await keep_profile(
-        live(request)["runtime"],
-        found,
-        client=body.client,
-        slots=found.slots_of(body.items),
-        replace=body.replace,
-    )
+async def post_profile(profiles: RecommenderProfiles, body: ProfileRequest) -> Any:
+    """Keep a client's profile. It is used as it is sent: make it private before, on the device."""
+    count = await profiles.keep(client=body.client, items=body.items, replace=body.replace)
     return {"client": body.client, "items": count}

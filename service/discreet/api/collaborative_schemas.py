@@ -7,17 +7,17 @@ from discreet.families.documents import Identifier
 
 
 class ProfileRequest(Body):
-    """What a client has seen, or what its device is willing to say that it has seen."""
+    """What a client has seen, or the list that its device made of it."""
 
     client: Identifier = Field(description="Whose profile it is. Kept only as a keyed digest.")
     items: Identifiers = Field(
-        description="Ids of the catalogue, in any order; one that stands twice counts once."
+        description="Ids of the catalogue, in any order; duplicates count once."
     )
     replace: bool = Field(
         default=True,
         strict=True,
-        description="true: this is the whole profile from now on, and an empty one erases it; "
-        "false: these items are added to it.",
+        description="true: this is the whole profile, and an empty one erases it; false: these items are "
+        "added to it.",
     )
 
 

@@ -81,15 +81,31 @@ def fineness(values: Floats) -> Floats:
     return np.where(whole > 0, digits, -2000.0)
 
 
-def views(releases: Floats, direction: Floats) -> list[Floats]:
+def directions(first: Floats, second: Floats) -> Floats:
+    """Return directions in which two samples seem to differ, as columns.
+
+    The difference of their means, plainly, and after Fisher: with all entries weighed by the
+    spread that they have together.
+    """
+    apart = first.mean(axis=0) - second.mean(axis=0)
+    spread = np.atleast_2d(np.cov(np.concatenate([first - first.mean(0), second - second.mean(0)]).T))
+    ridge = 1e-6 * np.trace(spread) / len(apart) + 1e-12
+    fisher = np.linalg.solve(spread + ridge * np.eye(len(apart)), apart)
+    found: Floats = np.stack([apart, fisher], axis=1)
+    return found
+
+
+def views(releases: Floats, along: Floats) -> list[Floats]:
     """Return what an attacker might look at in vectors of releases, one number a release each.
 
     Every entry, every step from one entry to the next (noise used twice cancels there), the low
-    bits of both, and the projection on the direction in which the two worlds seem to differ.
+    bits of both, and the projections on directions in which the two worlds seem to differ.
     """
     columns = [releases[:, j] for j in range(releases.shape[1])]
     steps = [releases[:, j + 1] - releases[:, j] for j in range(releases.shape[1] - 1)]
-    return [*columns, *steps, *(fineness(seen) for seen in columns), releases @ direction]
+    projected = releases @ along
+    mixed = [projected[:, j] for j in range(along.shape[1])]
+    return [*columns, *steps, *(fineness(seen) for seen in columns), *mixed]
 
 
 def _events(view: Floats, other: Floats) -> list[tuple[str, float]]:
@@ -135,8 +151,8 @@ def judge_lower_bound(
     Clopper-Pearson bounds are right, whence epsilon >= log((P_low - delta) / Q_high).
     """
     half = len(first) // 2
-    direction = first[:half].mean(axis=0) - second[:half].mean(axis=0)
-    seen, unseen = views(first, direction), views(second, direction)
+    along = directions(first[:half], second[:half])
+    seen, unseen = views(first, along), views(second, along)
     best, chosen = -1.0, None
     for a, b in ((seen, unseen), (unseen, seen)):
         for one, other in zip(a, b, strict=True):

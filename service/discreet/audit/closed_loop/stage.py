@@ -41,6 +41,10 @@ class LoopFamily(Protocol):
         """Return the exact law of an answer, and noise that leads to each of them."""
         ...
 
+    def summary(self, model: Any) -> list[float]:
+        """Return a few released numbers, as many for every model."""
+        ...
+
     def numbers(self, before: Any, model: Any) -> list[int]:
         """Return what noise was added to in a model that was made from the one before, in steps."""
         ...
@@ -124,6 +128,24 @@ class ModelRecord:
         return Failed(StoreUnavailable("the worker died here"))
 
 
+async def open_worker(
+    store: Any, noise: NoiseSource, clock: Callable[[], float], planted: Planted
+) -> DecisionServices:
+    """Open the shipped decisions over a store, and break what is to be broken."""
+    services = await open_simulation(store=store, noise=noise, clock=clock)
+    if planted.releaser is not None:
+        releaser = planted.releaser(
+            store=store, noise=noise, observer=services.releaser._observer, clock=clock
+        )
+        services = replace(services, releaser=releaser)
+    if planted.answers is not None:
+        honest = services.recommend._stored
+        services.recommend._stored = planted.answers(
+            store=store, principals=honest._principals, sealer=honest._sealer
+        )
+    return services
+
+
 @dataclass(slots=True)
 class _Client:
     """Where a client stands: questions asked, answers that wait for feedback, chances let pass."""
@@ -164,22 +186,9 @@ class Stage:
     async def open(self, document: Mapping[str, Any], workers: int) -> None:
         """Create the recommender, and start so many workers."""
         for _ in range(workers):
-            services = await open_simulation(
-                store=self.store, noise=SystemNoise(), clock=lambda: self.now
+            services = await open_worker(
+                self.store, SystemNoise(), lambda: self.now, self._planted
             )
-            if self._planted.releaser is not None:
-                releaser = self._planted.releaser(
-                    store=self.store,
-                    noise=SystemNoise(),
-                    observer=services.releaser._observer,
-                    clock=lambda: self.now,
-                )
-                services = replace(services, releaser=releaser)
-            if self._planted.answers is not None:
-                honest = services.recommend._stored
-                services.recommend._stored = self._planted.answers(
-                    store=self.store, principals=honest._principals, sealer=honest._sealer
-                )
             self.workers.append(services)
         await self.change(document)
 

@@ -11,7 +11,7 @@ The shipped stores are examined alike: the one in memory, and the scripts, on an
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from fractions import Fraction
 
@@ -160,47 +160,31 @@ def claims() -> Iterator[Claim]:
 
 
 class LinearPriceStore(MemoryStore):
-    """Charges every record like the first of its release."""
+    """Charges every record like the first of its release: n records n times, not n**2 times."""
 
-    def learn(
-        self, records: Sequence[FeedbackRecord]
-    ) -> Awaitable[Sequence[Learned | DiscreetError]]:
+    def _learn(self, one: FeedbackRecord) -> Learned | DiscreetError:
         self._counts.clear()
-        return super().learn(records)
+        return super()._learn(one)
 
 
 class UnpaidStore(MemoryStore):
-    """Adds a record that the ledger does not admit."""
+    """Adds records that the ledger does not admit."""
 
-    def learn(
-        self, records: Sequence[FeedbackRecord]
-    ) -> Awaitable[Sequence[Learned | DiscreetError]]:
-        learned = super().learn(records)
-
-        async def after() -> Sequence[Learned | DiscreetError]:
-            outcomes = await learned
-            for record, outcome in zip(records, outcomes, strict=True):
-                if (
-                    isinstance(outcome, Learned)
-                    and outcome.claim is ClaimOutcome.COUNTED
-                    and not outcome.added
-                ):
-                    self._add(record)
-            return outcomes
-
-        return asyncio.ensure_future(after())
+    def _learn(self, one: FeedbackRecord) -> Learned | DiscreetError:
+        learned = super()._learn(one)
+        if isinstance(learned, Learned) and learned.claim is ClaimOutcome.COUNTED:
+            if not learned.added:
+                self._add(one)
+        return learned
 
 
 class RefundingStore(MemoryStore):
     """Forgets what an exact record cost once the next one comes."""
 
-    def learn(
-        self, records: Sequence[FeedbackRecord]
-    ) -> Awaitable[Sequence[Learned | DiscreetError]]:
-        for record in records:
-            if self._ledgers.get(record.principal, Ledger()).feedback == EXACT:
-                del self._ledgers[record.principal]
-        return super().learn(records)
+    def _learn(self, one: FeedbackRecord) -> Learned | DiscreetError:
+        if self._ledgers.get(one.principal, Ledger()).feedback == EXACT:
+            del self._ledgers[one.principal]
+        return super()._learn(one)
 
 
 def _opens(kind: type[MemoryStore]) -> OpenStore:

@@ -213,7 +213,7 @@ class PersonReading(Reading[PersonModel]):
 
     # Who takes part.
 
-    async def gather(self, number: int) -> GatheredPeople:
+    async def gather(self, number: int, model: PersonModel) -> GatheredPeople:
         """Return those who are due and can pay, having made them pay, each once.
 
         Beside their sums stand two numbers of this reading: in which release they took part last,

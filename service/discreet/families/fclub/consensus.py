@@ -77,6 +77,12 @@ class Consensus:
             self.shares.matrix[others].sum(axis=0), self.shares.vector[others].sum(axis=0)
         )
 
+    def foreign_counts(self, server: str) -> Floats:
+        """Return how many observations of other servers are in each cluster."""
+        others = np.array([name != server for name in self.servers], dtype=np.bool_)
+        counts: Floats = self.counts[others].sum(axis=0)
+        return counts
+
     def groups(self, server: str) -> dict[int, int]:
         """Return the cluster of each member whom the server has introduced."""
         return {member: label for (name, member), label in self.labels.items() if name == server}

@@ -1,4 +1,4 @@
-"""What a recommender by federated clusters is told, beside what all of them are."""
+"""What a person writes for a recommender by federated clusters."""
 
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, Self
@@ -7,16 +7,21 @@ from pydantic import Field, model_validator
 
 from discreet.families.documents import (
     NAME_PATTERN,
+    AnswersPrivacy,
     Document,
+    FeedbackPrivacy,
+    FeedbackPrivacyDocument,
     Number,
     PeerUrl,
     RecommenderDocument,
+    ReleasesDocument,
+    protection,
 )
 
 MOST_DIMENSIONS = 64
 MOST_MEMBERS = 256
 
-_LOCAL_ONLY = ("items", "norms", "global_server", "sharing")
+_LOCAL_ONLY = ("items", "norms", "global_server", "sharing", "privacy")
 _GLOBAL_ONLY = ("members",)
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN, strict=True)]
@@ -46,6 +51,13 @@ class LearningDocument(Document):
         le=100,
         description="Log-odds at which two users are taken to be alike: larger joins fewer.",
     )
+    kinds: int = Field(
+        default=8,
+        ge=1,
+        le=64,
+        strict=True,
+        description="Kinds of users that a local server tells apart (protects: person).",
+    )
 
 
 class GlobalServerDocument(Document):
@@ -59,39 +71,51 @@ class GlobalServerDocument(Document):
 
 
 class SharingDocument(Document):
-    """What leaves this server, and when."""
+    """When a user's observations are shared with other users."""
 
-    mode: Literal["noise", "none"] = Field(
-        default="noise", description="none: letters without any noise, said aloud."
-    )
-    epsilon: Number = Field(
-        default=1.0, ge=0.001, le=50, description="For one observation, over all letters."
-    )
-    delta: Number = Field(default=1e-6, gt=1e-12, le=0.1)
-    first_letter: int | None = Field(
+    first_update: int | None = Field(
         default=None,
         ge=1,
         le=10**9,
         strict=True,
-        description="Observations of a user before the first letter; chosen to exceed the noise "
-        "if left out.",
+        description="Observations of a user before they are first in a noisy update. Left out: 10 "
+        "(protects: person, where it is also how many observations a person counts as), or as many "
+        "as exceed the noise (protects: observation).",
     )
-    growth: Number = Field(
-        default=1.0,
+    growth: Number | None = Field(
+        default=None,
         ge=0.01,
         le=100,
-        description="Another letter once this many times as much has come as was sent before.",
+        description="Again once this many times as much has come as there was the last time. "
+        "Left out: 0.3 (protects: person) or 1 (protects: observation).",
     )
+
+
+class ClusterPrivacyDocument(Document):
+    """Whom noisy updates protect, and two dials: what answers and what updates reveal."""
+
+    protects: Literal["person", "observation"] = Field(
+        default="person",
+        description="person: all that one person did, against everybody else; epsilon is for one "
+        "release that the person takes part in, budget for all of them. observation: one item "
+        "shown and its reward, against everybody outside this server; users of this server are "
+        "served from each other's exact sums, and no budget bounds a person.",
+    )
+    answers: AnswersPrivacy = Field(
+        default="exact",
+        description="What a client's answers reveal about the client's own feedback.",
+    )
+    feedback: FeedbackPrivacy = FeedbackPrivacyDocument()
 
 
 class FederatedClustersDocument(RecommenderDocument):
-    """Learns linear preferences with users alike, here and, through noisy letters, elsewhere."""
+    """Learns linear preferences with users alike, here and, through noisy updates, elsewhere."""
 
     item_fields: ClassVar[frozenset[str]] = frozenset({"features"})
 
     algorithm: Literal["fclub"]
     role: Literal["local", "global"] = Field(
-        description="local: serves users and may send letters; global: merges letters."
+        description="local: serves users and may send noisy updates; global: merges them."
     )
     dimensions: int = Field(
         ge=1, le=MOST_DIMENSIONS, strict=True, description="Numbers in an item's features."
@@ -105,25 +129,32 @@ class FederatedClustersDocument(RecommenderDocument):
         default=None, description="Whom to share with (local); nobody if left out."
     )
     sharing: SharingDocument = SharingDocument()
+    privacy: ClusterPrivacyDocument = ClusterPrivacyDocument()
+    releases: ReleasesDocument = Field(
+        default=ReleasesDocument(),
+        description="When models are released. A global server merges every `seconds` if noisy "
+        "updates came.",
+    )
     members: list[Name] = Field(
         default_factory=list,
         max_length=MOST_MEMBERS,
-        description="Labels of the keys that may send letters (global); every peer's if left out.",
+        description="Labels of the keys that may send noisy updates (global); every peer's if "
+        "left out.",
     )
 
     def fixed(self) -> Mapping[str, object]:
         """Sums of another size or around another baseline cannot be carried over.
 
-        Nor can observations that were given under one promise be sent under another.
+        Nor can observations that were given under one promise be released under another.
         """
         return {
             **super().fixed(),
             "role": self.role,
             "dimensions": self.dimensions,
             "learning.baseline": self.learning.baseline,
-            "sharing.mode": self.sharing.mode,
-            "sharing.epsilon": self.sharing.epsilon,
-            "sharing.delta": self.sharing.delta,
+            "learning.kinds": self.learning.kinds,
+            "privacy.protects": self.privacy.protects,
+            "privacy.feedback": protection(self.privacy.feedback),
         }
 
     @model_validator(mode="after")

@@ -113,8 +113,8 @@ class Reading(ABC, Generic[M]):
         """Return the model before anything was released."""
 
     @abstractmethod
-    async def gather(self, number: int) -> Any:
-        """Return what release `number` is made from."""
+    async def gather(self, number: int, model: M) -> Any:
+        """Return what release `number`, the one after `model`, is made from."""
 
     @abstractmethod
     def release(self, model: M, gathered: Any, noise: NoiseSource) -> M:

@@ -147,12 +147,6 @@ class ClusterModel(ABC):
         return self.kinds.preferences(own)
 
 
-class GlobalModel(ClusterModel):
-    """A server that answers nobody."""
-
-    clusters = 0
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterQuestion(Question):
     """What may be recommended: ids, and their features in steps and as numbers, a row each."""

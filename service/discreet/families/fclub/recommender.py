@@ -1,142 +1,210 @@
-"""A recommender by federated clusters as the workers hold it."""
+"""A recommender by federated clusters: the contract, for this family, in either role."""
 
-from dataclasses import dataclass
-from hashlib import blake2b
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Awaitable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.families.fclub.clusters import FederatedClusters, Outlook
-from discreet.families.questions import Ask, Candidate, refuse_unused
-from discreet.families.fclub.document import FederatedClustersDocument
-from discreet.families.fclub.vectors import Coordinates, Floats, coordinates, decoded
-from discreet.decisions.recommender import Recommender, Stored
-from discreet.families.budgets import UNPROTECTED, PrivacyReport
 from discreet.errors import InvalidArgument
-from discreet.privacy.accountants import Budget
-from discreet.privacy.charges import Limit
-
-if TYPE_CHECKING:
-    from discreet.families.fclub.consensus import Posted
-    from discreet.families.fclub.sent import Sent
+from discreet.families.budgets import FREE, BudgetPolicy
+from discreet.families.cards import GuaranteeCard
+from discreet.families.choice import UtilityChoice
+from discreet.families.contract import Recommender, Resources
+from discreet.families.documents import AnswersPrivacyDocument, FeedbackPrivacyDocument
+from discreet.families.fclub import guarantee
+from discreet.families.fclub.by_observation import ObservationReading
+from discreet.families.fclub.by_person import FIRST_UPDATE, GROWTH, PersonNoise, PersonReading
+from discreet.families.fclub.document import FederatedClustersDocument
+from discreet.families.fclub.features import Coordinates, coordinates, decoded
+from discreet.families.fclub.learning import FederatedClusters, Reading, increments
+from discreet.families.fclub.model import (
+    ClusterModel,
+    ClusterQuestion,
+    Ranking,
+    features_shown,
+    note_bytes,
+    position_of,
+)
+from discreet.families.fclub.sync.global_server import GlobalReading, UpdatesFromServers
+from discreet.families.fclub.sync.local_server import Deliveries, LocalExchange
+from discreet.families.fclub.sync.merged_model import MergedModelStore
+from discreet.families.observer import FamilyGauge
+from discreet.families.questions import (
+    Ask,
+    Candidate,
+    Decision,
+    Lesson,
+    PendingDecision,
+    Question,
+    refuse_unused,
+)
+from discreet.families.stored import StoredDocument
+from discreet.privacy.charges import Charge
+from discreet.privacy.noise import NoiseSource
+from discreet.state.stores import EXACT, OWN, Vector
 
 MOST_NOTE_BYTES = 10_000
 """Of what a token carries about the items that it recommends: a token has 16,384 letters."""
-ID_BYTES = 8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Offer:
-    """What may be recommended: ids, and their features in steps and as numbers, a row each."""
+class ClusterRecommender(Recommender[ClusterModel]):
+    """A local server answers users; a global one has no items and answers other servers only."""
 
-    ids: tuple[str, ...]
-    steps: Coordinates
-    features: Floats
+    algorithm = "fclub"
+    document_class = FederatedClustersDocument
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Belief:
-    """A worker's view of all users at one moment: where each is in `outlook`, and what for."""
-
-    places: dict[bytes, int]
-    outlook: Outlook
-
-
-class ClusterRecommender(Recommender):
-    """In either role; a global one has no items and answers other servers only."""
-
-    def __init__(self, *, name: str, stored: Stored) -> None:
+    def __init__(self, *, name: str, stored: StoredDocument, resources: Resources) -> None:
         document = stored.document
         assert isinstance(document, FederatedClustersDocument)
-        super().__init__(name=name, stored=stored, terms=None)
         self.document = document
         self.dimensions = document.dimensions
-        sharing, learning = document.sharing, document.learning
-        self.exact_letters = sharing.mode == "none"
-        self.learner = FederatedClusters(
-            dimensions=document.dimensions,
-            epsilon=None if self.exact_letters else sharing.epsilon,
-            delta=sharing.delta,
-            baseline=learning.baseline,
-            exploration=learning.exploration,
-            reward_variance=learning.reward_variance,
-            margin=learning.margin,
-            first_letter=sharing.first_letter,
-            growth=sharing.growth,
+        self.is_local = document.role == "local"
+        self.releases = document.releases
+        # Named by the base class too, but the reading is needed before it makes a blank model.
+        self.name, self.generation = name, stored.generation
+        answers = document.privacy.answers
+        epsilon: float | None = None
+        if isinstance(answers, AnswersPrivacyDocument):
+            epsilon = answers.epsilon
+            self.answers_budget = BudgetPolicy(
+                epsilon=answers.budget.epsilon, delta=answers.budget.delta
+            )
+            self.refuses = answers.on_exhausted == "refuse"
+        self._lesson_charge = FREE
+        self._exchange: LocalExchange | None = None
+        self.reading: Reading[Any] = (
+            self._local_reading(resources) if self.is_local else self._global_reading(resources)
         )
-        self.privatizer = self.learner.privatizer
-        self.belief: Belief | None = None
-        self.sent: Sent | None = None
-        self.numbers: dict[bytes, int] = {}
-        self.servers: set[str] = set()
-        self.posted: dict[str, tuple[list[Posted], int]] = {}
-        self.global_server = document.global_server
+        rule = self._rule()
+        self._ranking = Ranking(
+            encoding=rule.encoding,
+            reward_variance=rule.reward_variance,
+            exploration=rule.exploration,
+            choice=UtilityChoice(epsilon),
+        )
+        super().__init__(name=name, stored=stored, resources=resources)
         rows = [
             self._coordinates(item.features, f"items.{place}.features")
             for place, item in enumerate(document.items)
         ]
-        self._row_of = {item.id: place for place, item in enumerate(document.items)}
         self._steps = np.array(rows, dtype=np.int16).reshape(-1, self.dimensions)
-        self._visible = tuple(item.id for item in document.items if not item.hidden)
+        self._row_of = {item.id: place for place, item in enumerate(document.items)}
+        self._shown = tuple(item.id for item in document.items if not item.hidden)
         self._hidden = frozenset(item.id for item in document.items if item.hidden)
-        self._all = self._catalogue(self._visible)
+        self._catalogue = self._features_of(self._shown)
+        merging = self.reading if isinstance(self.reading, GlobalReading) else None
+        self.offer(UpdatesFromServers(self, reading=merging, members=document.members))
+        if self.is_local and document.global_server is not None:
+            self._exchange = LocalExchange(
+                self,
+                server=document.global_server,
+                encoding=rule.encoding,
+                merged=self._merged(resources),
+                deliveries=Deliveries(resources.store, self.key(b"delivered")),
+                holder=os.urandom(16),
+            )
 
-    @property
-    def is_local(self) -> bool:
-        """Whether it serves users."""
-        return self.document.role == "local"
+    def _rule(self, epsilon: float | None = None, delta: float = 1e-6) -> FederatedClusters:
+        """Return the learner; without noise unless `epsilon` says how much."""
+        learning, sharing = self.document.learning, self.document.sharing
+        by_person = self.document.privacy.protects == "person"
+        return FederatedClusters(
+            dimensions=self.dimensions,
+            epsilon=epsilon,
+            delta=delta,
+            baseline=learning.baseline,
+            exploration=learning.exploration,
+            reward_variance=learning.reward_variance,
+            margin=learning.margin,
+            first_update=sharing.first_update,
+            growth=sharing.growth or (GROWTH if by_person else 1.0),
+        )
 
-    @property
-    def report(self) -> PrivacyReport:
-        """What one observation of a client costs, once, against everybody outside this server.
+    def _merged(self, resources: Resources) -> MergedModelStore:
+        return MergedModelStore(resources.store, self.key(b"merged"), self.dimensions)
 
-        Also while there is no global server: what is observed now is in the first letter to one.
-        """
-        if self.exact_letters:
-            return UNPROTECTED
-        sharing = self.document.sharing
-        spent = Budget(epsilon=sharing.epsilon, delta=sharing.delta)
-        return PrivacyReport(sharing.epsilon, spent, Budget(0.0, 0.0))
+    def _local_reading(self, resources: Resources) -> Reading[Any]:
+        document, feedback = self.document, self.document.privacy.feedback
+        if not isinstance(feedback, FeedbackPrivacyDocument):
+            self._lesson_charge = EXACT
+            return self._observation_reading(resources, self._rule())
+        rule = self._rule(feedback.epsilon, feedback.delta)
+        if document.privacy.protects == "observation":
+            # Other users of this server are served from exact sums, and that is what is booked.
+            self._lesson_charge = EXACT
+            return self._observation_reading(resources, rule)
+        budget = self.feedback_budget = BudgetPolicy(
+            epsilon=feedback.budget.epsilon, delta=feedback.budget.delta
+        )
+        noise = PersonNoise(
+            dimensions=self.dimensions,
+            contribution=document.sharing.first_update or FIRST_UPDATE,
+            epsilon=feedback.epsilon,
+            delta=feedback.delta,
+        )
+        return PersonReading(
+            rule=rule,
+            slots=document.learning.kinds,
+            noise=noise,
+            charge=budget.charge((noise.event,)),
+            limit=budget.limit,
+            generation=self.generation,
+            store=resources.store,
+            merged=self._merged(resources),
+            observer=resources.observer,
+            labels=(self.name, self.algorithm),
+        )
 
-    @property
-    def letter_limit(self) -> Limit:
-        """What the account of a letter may hold: the price of one."""
-        charge = self.privatizer.charge
-        return Limit(nano_epsilon=charge.nano_epsilon, pico_delta=charge.pico_delta)
+    def _observation_reading(self, resources: Resources, rule: FederatedClusters) -> Reading[Any]:
+        shares = self.document.global_server is not None
+        return ObservationReading(
+            rule=rule,
+            generation=self.generation,
+            store=resources.store,
+            merged=self._merged(resources),
+            deliveries=Deliveries(resources.store, self.key(b"delivered")) if shares else None,
+            closed_roster=self.key(b"closed"),
+        )
+
+    def _global_reading(self, resources: Resources) -> Reading[Any]:
+        return GlobalReading(rule=self._rule(), store=resources.store, key=self.key)
+
+    def guarantee(self) -> GuaranteeCard:
+        """Return the card of this document's role and reading."""
+        return guarantee.card(self.document, release=self.current.number)
 
     def address_of(self, peer: str) -> str | None:
         """Return the global server's URL."""
-        server = self.global_server
+        server = self.document.global_server
         return server.url if server is not None and server.name == peer else None
 
-    def key(self, purpose: bytes, which: bytes = b"") -> bytes:
-        """Return the name under which the store keeps something of this recommender."""
-        return blake2b(self.generation + which, digest_size=16, person=purpose).digest()
+    # Deciding.
 
-    def user(self, client: bytes) -> bytes:
-        """Return the address of a client's sums; `client` is the client's digest."""
-        return self.key(b"user", client)
-
-    def offer(self, ask: Ask) -> Offer:
-        """Return what may be recommended, or say which field of the question cannot be used."""
+    def question(self, ask: Ask) -> ClusterQuestion:
+        """Return the checked question: items of the catalogue, or candidates with features."""
         if not self.is_local:
-            raise InvalidArgument("recommender", "merges letters only; ask a local server")
+            raise InvalidArgument("recommender", "merges noisy updates only; ask a local server")
         refuse_unused(ask)
-        if ask.limit * (2 * self.dimensions + 2 * ID_BYTES) > MOST_NOTE_BYTES:
-            most = MOST_NOTE_BYTES // (2 * self.dimensions + 2 * ID_BYTES)
+        most = MOST_NOTE_BYTES // (note_bytes(self.dimensions) + 8)
+        if ask.limit > most:
             raise InvalidArgument("limit", f"must be at most {most} with features this long")
-        if ask.candidates is None:
-            if not ask.exclude:
-                return self._all
-            excluded = frozenset(ask.exclude)
-            return self._catalogue(tuple(one for one in self._visible if one not in excluded))
-        return self._named(ask)
+        ids, steps, features = self._offered(ask)
+        return ClusterQuestion(
+            client=self.principal(ask.client),
+            limit=ask.limit,
+            ids=ids,
+            steps=steps,
+            features=features,
+        )
 
-    def _named(self, ask: Ask) -> Offer:
-        """Return the candidates: items of the catalogue by id, others with their features."""
-        assert ask.candidates is not None
+    def _offered(self, ask: Ask) -> tuple[tuple[str, ...], Coordinates, npt.NDArray[np.float64]]:
         excluded = frozenset(ask.exclude)
+        if ask.candidates is None:
+            if not excluded:
+                return self._catalogue
+            return self._features_of(tuple(one for one in self._shown if one not in excluded))
         rows: dict[str, Coordinates] = {}
         for place, one in enumerate(ask.candidates):
             if isinstance(one, Candidate):
@@ -145,29 +213,124 @@ class ClusterRecommender(Recommender):
             elif one in self._row_of and one not in self._hidden:
                 rows[one] = self._steps[self._row_of[one]]
         if not rows:
-            raise InvalidArgument(
-                "candidates", "none of them is an item of this recommender or has features"
-            )
+            raise InvalidArgument("candidates", "no candidate is a visible item or has features")
         ids = tuple(one for one in rows if one not in excluded)
         steps = np.array([rows[one] for one in ids], dtype=np.int16).reshape(-1, self.dimensions)
-        return Offer(ids, steps, decoded(steps))
+        return ids, steps, decoded(steps)
 
-    def _catalogue(self, ids: tuple[str, ...]) -> Offer:
-        places: npt.NDArray[np.intp] = np.array([self._row_of[one] for one in ids], dtype=np.intp)
-        steps = self._steps[places]
-        return Offer(ids, steps, decoded(steps))
+    def _features_of(
+        self, ids: tuple[str, ...]
+    ) -> tuple[tuple[str, ...], Coordinates, npt.NDArray[np.float64]]:
+        steps = self._steps[np.array([self._row_of[one] for one in ids], dtype=np.intp)]
+        return ids, steps, decoded(steps)
 
-    def _coordinates(self, features: object, field: str) -> Coordinates:
+    def _coordinates(self, features: Any, field: str) -> Coordinates:
         if features is None:
             raise InvalidArgument(field, "is required: items are judged by their features")
-        if isinstance(features, list):
-            features = tuple(features)
-        if not isinstance(features, tuple):
-            raise InvalidArgument(field, "must be a list of numbers for this recommender")
         scale = self.document.norms == "scale"
         return coordinates(features, dimensions=self.dimensions, scale=scale, field=field)
 
+    def price(self, question: Question) -> Charge:
+        """Return the price of the draws: it depends on how many items there are."""
+        assert isinstance(question, ClusterQuestion)
+        choice = self._ranking.choice
+        events = choice.events(available=len(question.ids), limit=question.limit)
+        if not events:
+            return FREE
+        return EXACT if self.answers_budget is None else self.answers_budget.charge(events)
 
-def digest_of(item: str) -> bytes:
-    """Return what a token keeps of an item's id, to recognise it in feedback."""
-    return blake2b(item.encode(), digest_size=ID_BYTES, person=b"item").digest()
+    def read_own(self, questions: Sequence[Question]) -> Awaitable[Sequence[Vector]]:
+        """Return each client's own sums."""
+        return self.store.own(
+            generation=self.generation, principals=[question.client for question in questions]
+        )
+
+    def decide(
+        self,
+        model: ClusterModel,
+        questions: Sequence[Question],
+        own: Sequence[Any],
+        noise: NoiseSource,
+    ) -> list[Decision]:
+        """Decide by the clients' own sums and by what the model tells about users alike."""
+        asked = [one for one in questions if isinstance(one, ClusterQuestion)]
+        return self._ranking.decide(model, asked, own, noise)
+
+    def decide_without_client(
+        self, model: ClusterModel, questions: Sequence[Question], noise: NoiseSource
+    ) -> list[Decision]:
+        """Answer by what the model tells about anybody."""
+        asked = [one for one in questions if isinstance(one, ClusterQuestion)]
+        return self._ranking.decide_for_anybody(model, asked, noise)
+
+    # Learning.
+
+    def position_of(self, pending: PendingDecision, item: str | None) -> int:
+        """Return which of the recommended items the feedback is about."""
+        return position_of(pending, item, dimensions=self.dimensions)
+
+    def learn(self, pending: PendingDecision, position: int, reward: float) -> Lesson:
+        """Return what the reward adds to the client's own sums."""
+        steps = features_shown(pending, position, dimensions=self.dimensions)
+        return Lesson({OWN: increments(self._ranking.encoding, steps, reward)}, self._lesson_charge)
+
+    # Releasing.
+
+    def blank(self) -> ClusterModel:
+        """Return the model before anything was released."""
+        model: ClusterModel = self.reading.blank()
+        return model
+
+    def due(self, now: float) -> bool:
+        """Tell whether another release is due; merging is free, so it is done often."""
+        if self.is_local:
+            return super().due(now)
+        return now - self.current.released_at >= self.document.releases.seconds
+
+    async def gather(self, number: int) -> Any:
+        """Return what the next release is made from."""
+        return await self.reading.gather(number, self.current.model)
+
+    def release(self, model: ClusterModel, gathered: Any, noise: NoiseSource) -> ClusterModel:
+        """Return the next model."""
+        released: ClusterModel = self.reading.release(model, gathered, noise)
+        return released
+
+    def encode(self, model: ClusterModel) -> bytes:
+        """Return a model as the store keeps it."""
+        return self.reading.encode(model)
+
+    def decode(self, content: bytes) -> ClusterModel:
+        """Return the model that `encode` wrote."""
+        model: ClusterModel = self.reading.decode(content)
+        return model
+
+    def adopt(self, *, number: int, released_at: float, model: ClusterModel) -> None:
+        """Answer from this model, and report its clusters."""
+        super().adopt(number=number, released_at=released_at, model=model)
+        self.observer.gauge(recommender=self.name, what=FamilyGauge.CLUSTERS, value=model.clusters)
+
+    # Life.
+
+    async def tend(self) -> None:
+        """Speak to the global server."""
+        if self._exchange is not None:
+            await self._exchange.run()
+
+    async def erase(self) -> None:
+        """Erase sums, and what servers told each other."""
+        await super().erase()
+        await self.reading.erase()
+        await self.store.erase(keys=[self.key(b"merged"), self.key(b"delivered")])
+
+    async def forget(self, client: str) -> int:
+        """Erase a client's own sums. Noisy sums stay; exact clusters lose them at the next release.
+
+        Returns 1 if there were any.
+        """
+        if not self.is_local:
+            return 0
+        principal = self.principal(client)
+        await self.reading.before_forgetting(principal)
+        self.asked = True  # so that there is a next release
+        return int(await self.store.forget_own(generation=self.generation, principal=principal))

@@ -15,12 +15,12 @@ Algorithm 2 of the paper named in `p_dap`, line by line.
 How it is read where the paper is silent or contradicts itself
 - Statistics and partition are apart from those of Algorithm 1: line 2 begins with fresh ones.
 - The noise has three scales in the paper: Delta f / epsilon in line 9, K log(T) / epsilon in the
-  text, theta log(T) / epsilon in Lemma 5. Line 9 is taken at its word, with Delta f = 1, the most
+  text, theta log(T) / epsilon in Lemma 5. Line 9 is taken literally, with Delta f = 1, the most
   that one reward can change: the least noise of the three, and the kindest to the algorithm. It is
   too little for the claim: one reward enters log T nodes, so a tree would need log(T) / epsilon.
 - Trees: line 3 and line 9 have one for every video; the proof of Theorem 5 says that "the
   algorithm only accesses the reward for its computation via the tree" and has one for every other
-  vendor. So both: what line 8 compares comes from a tree a video, and what vendor j is told comes
+  vendor. So both: what line 8 compares comes from a tree a video, and what vendor j receives comes
   from a tree a vendor. Rewards of different cells are different rewards, so each cell has its own
   trees at no further cost.
 - Rewards seen while exploring (line 6) are inserted as they are, without noise.

@@ -83,8 +83,8 @@ class Graph:
 def components(*, points: Floats, radii: Floats, precise: float = np.inf) -> Labels:
     """Return components where i and j are joined if |p_i - p_j|^2 <= r_i^2 + r_j^2 <= precise^2.
 
-    The second half asks that the comparison could have told the two apart: without it everybody
-    of whom nothing is known would be like everybody else.
+    The second half asks that the comparison could have shown a difference: without it, users of
+    whom nothing is known would be like all others.
     """
     users = len(points)
     if points.ndim != 2 or radii.shape != (users,):

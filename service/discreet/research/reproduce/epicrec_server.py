@@ -53,7 +53,7 @@ class OrdinaryRecommender:
         chosen = people[rated.rows]
         rows, columns, stars = rated.rows[chosen], rated.columns[chosen], rated.stars[chosen]
         if not len(stars):
-            raise InvalidArgument("people", "somebody has to be marked")
+            raise InvalidArgument("people", "must mark at least one person")
         size = len(rated.catalogue.items)
         shape = (rated.people, size)
         seen = csr_matrix((np.ones(len(rows)), (rows, columns)), shape=shape)

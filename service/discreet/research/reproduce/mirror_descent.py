@@ -5,7 +5,7 @@ The paper's data ("100,000 social data" with 10,000 dimensions) are not named. T
 it if a path is given. Four questions: how regret depends on epsilon, on the topology, on sparsity,
 and on the number of nodes. Three readings: as served, as published, and published without noise.
 The served one calls the family's own `learning` and `model`, record by record; nodes release by a
-simulated clock on which 250 records a second come to each.
+simulated clock on which the stream lasts 50 seconds.
 
 `accuracy` is that of the last quarter of the records, each predicted before it is learned from:
 what the network has become. Regret is over all of them: what becoming it cost.

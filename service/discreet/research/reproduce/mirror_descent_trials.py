@@ -31,8 +31,9 @@ Reading = Literal["served", "published", "non-private", "laplace-batches"]
 RADIUS = 400.0
 """|w| in Theorem 2's step. Of 100, 200 and 400 it gives the non-private reading the least regret,
 with the same accuracy within half a percent."""
-RECORDS_PER_SECOND = 250.0
-"""Of one node, on the simulated clock by which it releases: after 250 records, 500, 1,000, …"""
+STREAM_SECONDS = 50.0
+"""How long a run lasts on the simulated clock by which nodes release, however many records it has:
+after 2% of them, 4%, 8%, …"""
 MIXINGS = 8
 """Mixing rounds between two releases; they cost no privacy."""
 DELTA = 1e-6
@@ -183,8 +184,8 @@ def _served(trial: MirrorTrial, records: LabelledRecords, noise: NoiseSource) ->
     clock = MirrorReleasesDocument()
     track, done = _Track(), 0
     while done < turns:
-        age = done / RECORDS_PER_SECOND
-        batch = min(round(RECORDS_PER_SECOND * clock.pause(age)), turns - done)
+        pause = clock.pause(STREAM_SECONDS * done / turns)
+        batch = min(max(1, round(turns * pause / STREAM_SECONDS)), turns - done)
         mean = replace(models[0], weights=np.mean([one.weights for one in models], axis=0))
         for node, model in enumerate(models):
             first = node * turns + done

@@ -1,7 +1,7 @@
 """The claims of p-REC again: expected loss and epsilon, each beside its bound.
 
 The paper has no experiments; it has two theorems with constants. So what is measured is what they
-bound: how many recommended objects the client dislikes, and how much a run tells about a voter,
+bound: how many recommended objects the client dislikes, and how much a run reveals about a voter,
 over numbers of voters, peers, objects and rounds, radius and diversity. Every electorate has
 exactly the peers that it promises. The others vote in four ways, one of which watches the run
 (`electorates`); a row holds the worst of the four. Both readings play the same electorates.
@@ -74,7 +74,7 @@ PUBLISHED: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class VotersOutcome:
-    """A case and what was measured; `every_run` tells which of the two epsilons it is."""
+    """A case and what was measured; `every_run` says which of the two epsilons it is."""
 
     case: VotersCase
     disliked: float

@@ -39,7 +39,7 @@ class Electorate(Protocol):
     """Gives, round after round, the votes and what the client likes."""
 
     def next_round(self, counting: Mask) -> VotingRound:
-        """Return the next round; `counting` tells who still counts, and may be short."""
+        """Return the next round; `counting` says who still counts, and may be short."""
         ...
 
 

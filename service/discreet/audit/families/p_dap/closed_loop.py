@@ -49,6 +49,11 @@ class PartitionLoop:
             uniform_bits=RESPONSE_BITS,
         )
 
+    def summary(self, model: PartitionModel) -> list[float]:
+        """Return the sums of the first cell, and how many cells there are."""
+        own = model.own.statistics
+        return [*own.liked[0].tolist(), *own.disliked[0].tolist(), float(len(own.tree))]
+
     def numbers(self, before: PartitionModel, model: PartitionModel) -> list[int]:
         """Return both populations' sums, of the cells that the noise was drawn for."""
         sums = []
@@ -66,6 +71,7 @@ def document(
     answers_budget: float = 20.0,
     feedback_budget: float = 20.0,
     items: Sequence[str] = ("a", "b"),
+    delta: float = 1e-6,
 ) -> dict[str, Any]:
     """Return a small p-dap document; "exact" turns a dial off."""
     return {
@@ -78,13 +84,13 @@ def document(
         "privacy": {
             "answers": answers
             if answers == "exact"
-            else {"epsilon": answers, "budget": {"epsilon": answers_budget, "delta": 1e-6}},
+            else {"epsilon": answers, "budget": {"epsilon": answers_budget, "delta": delta}},
             "feedback": feedback
             if feedback == "exact"
             else {
                 "epsilon": feedback,
-                "delta": 1e-6,
-                "budget": {"epsilon": feedback_budget, "delta": 1e-6},
+                "delta": delta,
+                "budget": {"epsilon": feedback_budget, "delta": delta},
             },
         },
     }

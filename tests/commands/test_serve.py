@@ -8,14 +8,9 @@ import time
 from pathlib import Path
 
 import httpx
-import pytest
 
-from discreet.app import create_app
-from discreet.errors import SeededNoiseRefused
-from discreet.settings import Settings
-from discreet.research.noise import SeededNoise
-from discreet.state.memory import MemoryStore
 from tests.end_to_end.servers import DISCREET, environment, free_port
+from tests.state.servers import valkey
 
 
 class Demo:
@@ -92,9 +87,51 @@ def test_the_demo_prints_its_key_once_and_keeps_it_in_a_private_file(tmp_path: P
     assert "my-own-key" not in given
 
 
-@pytest.mark.anyio
-async def test_the_application_refuses_to_start_with_seeded_noise() -> None:
-    app = create_app(Settings(), opening=lambda _: MemoryStore(), noise=SeededNoise(7))
-    with pytest.raises(SeededNoiseRefused):
-        async with app.router.lifespan_context(app):
-            pass
+def test_the_short_way_can_be_left_out(tmp_path: Path) -> None:
+    """What answers is the same either way; the benchmark compares what it costs."""
+    for http in ("direct", "uvicorn"):
+        code, _, answer = Demo(tmp_path / http).run(DISCREET_HTTP=http)
+        assert (code, answer.status_code) == (0, 200)
+        assert set(answer.json()) == {
+            "recommendation_id",
+            "items",
+            "personalised",
+            "privacy",
+            "expires_at",
+        }
+
+
+def test_a_store_that_cannot_be_used_is_said_in_one_line(tmp_path: Path) -> None:
+    with valkey(tmp_path / "store", maxmemory_policy="allkeys-lru") as store:
+        command = [DISCREET, "serve", "--port", "0", "--store", store.url]
+        refused = subprocess.run(
+            command, capture_output=True, text=True, timeout=60, env=environment(), check=False
+        )
+    assert refused.returncode == 2
+    (line,) = refused.stderr.splitlines()
+    assert line.startswith("discreet: ")
+    assert "maxmemory-policy" in line
+    assert "Traceback" not in refused.stdout + refused.stderr
+
+
+def test_a_store_of_another_schema_is_said_in_one_line(tmp_path: Path) -> None:
+    with valkey(tmp_path / "store") as store:
+        keys = subprocess.run(
+            [DISCREET, "keys", "list", "--store", store.url],
+            capture_output=True,
+            timeout=60,
+            env=environment(),
+            check=True,
+        )
+        assert keys.stdout == b""
+        (key,) = store.client.scan_iter("*schema*")
+        store.client.set(key, b"999")
+        command = [DISCREET, "serve", "--port", "0", "--store", store.url]
+        refused = subprocess.run(
+            command, capture_output=True, text=True, timeout=60, env=environment(), check=False
+        )
+    assert refused.returncode == 2
+    (line,) = refused.stderr.splitlines()
+    assert line.startswith("discreet: ")
+    assert "schema" in line
+    assert "999" in line

@@ -1,0 +1,66 @@
+"""Bodies are bounded, strict about numbers, and refuse what they do not know."""
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from discreet.api import schemas
+from discreet.api.schemas import (
+    FeedbackRequest,
+    ForwardRequest,
+    ItemsRequest,
+    RecommendRequest,
+)
+
+ASK = {"recommender": "films", "client": "x"}
+
+
+def requests() -> list[type[BaseModel]]:
+    """Return every model of a request's body."""
+    return [
+        model
+        for model in vars(schemas).values()
+        if isinstance(model, type) and issubclass(model, schemas.Body)
+    ]
+
+
+def test_no_body_takes_unknown_fields_or_can_be_changed() -> None:
+    assert len(requests()) > 8
+    for model in requests():
+        assert model.model_config["extra"] == "forbid"
+        assert model.model_config["frozen"] is True
+
+
+def lists_and_strings(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    found = [schema] if schema.get("type") in ("array", "string") else []
+    for value in schema.values():
+        for inner in value if isinstance(value, list) else [value]:
+            if isinstance(inner, dict):
+                found += lists_and_strings(inner)
+    return found
+
+
+def test_every_list_and_every_string_of_a_body_is_bounded() -> None:
+    for model in requests():
+        for part in lists_and_strings(model.model_json_schema()):
+            assert "maxItems" in part or "maxLength" in part or "enum" in part, (model, part)
+
+
+@pytest.mark.parametrize("value", ["0.5", True, None, [], 1.5, -0.5, float("nan"), float("inf")])
+def test_a_number_is_a_number_from_0_to_1(value: Any) -> None:
+    for model, body in (
+        (FeedbackRequest, {"reward": value, "event_id": "e"}),
+        (RecommendRequest, {**ASK, "context": [value]}),
+        (ForwardRequest, {"centre": [value], "epsilon": 1.0}),
+    ):
+        with pytest.raises(ValidationError):
+            model.model_validate(body)
+
+
+def test_items_are_ids_or_objects() -> None:
+    body = ItemsRequest.model_validate({"items": ["a", {"id": "b", "hidden": True}]})
+    assert body.items[0] == "a"
+    for items in ([], [1], [{"hidden": True}], ["x"] * 10_001):
+        with pytest.raises(ValidationError):
+            ItemsRequest.model_validate({"items": items})
