@@ -90,6 +90,7 @@ def test_the_demo_prints_its_key_once_and_keeps_it_in_a_private_file(tmp_path: P
 def test_the_short_way_can_be_left_out(tmp_path: Path) -> None:
     """What answers is the same either way; the benchmark compares what it costs."""
     for http in ("direct", "uvicorn"):
+        (tmp_path / http).mkdir()
         code, _, answer = Demo(tmp_path / http).run(DISCREET_HTTP=http)
         assert (code, answer.status_code) == (0, 200)
         assert set(answer.json()) == {
@@ -101,6 +102,15 @@ def test_the_short_way_can_be_left_out(tmp_path: Path) -> None:
         }
 
 
+def sentence(ended: subprocess.CompletedProcess[str]) -> str:
+    """Return what a command said when it ended; the lines before it are the log's."""
+    assert "Traceback" not in ended.stdout + ended.stderr
+    *logged, said = ended.stderr.splitlines()
+    assert all(line.startswith("{") for line in logged)
+    assert said.startswith("discreet: ")
+    return said
+
+
 def test_a_store_that_cannot_be_used_is_said_in_one_line(tmp_path: Path) -> None:
     with valkey(tmp_path / "store", maxmemory_policy="allkeys-lru") as store:
         command = [DISCREET, "serve", "--port", "0", "--store", store.url]
@@ -108,10 +118,7 @@ def test_a_store_that_cannot_be_used_is_said_in_one_line(tmp_path: Path) -> None
             command, capture_output=True, text=True, timeout=60, env=environment(), check=False
         )
     assert refused.returncode == 2
-    (line,) = refused.stderr.splitlines()
-    assert line.startswith("discreet: ")
-    assert "maxmemory-policy" in line
-    assert "Traceback" not in refused.stdout + refused.stderr
+    assert "maxmemory-policy" in sentence(refused)
 
 
 def test_a_store_of_another_schema_is_said_in_one_line(tmp_path: Path) -> None:
@@ -131,7 +138,4 @@ def test_a_store_of_another_schema_is_said_in_one_line(tmp_path: Path) -> None:
             command, capture_output=True, text=True, timeout=60, env=environment(), check=False
         )
     assert refused.returncode == 2
-    (line,) = refused.stderr.splitlines()
-    assert line.startswith("discreet: ")
-    assert "schema" in line
-    assert "999" in line
+    assert "of schema 999" in sentence(refused)

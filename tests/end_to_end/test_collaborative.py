@@ -21,7 +21,7 @@ BOOKS = {
         *({"id": id_, "categories": ["crime"]} for id_ in CRIME),
         *({"id": id_, "categories": ["space"]} for id_ in SPACE),
     ],
-    "training": {"seconds": 1},
+    "releases": {"seconds": 1.0, "growth": 0.0},
 }
 
 
@@ -143,7 +143,7 @@ def test_answers_go_on_while_a_training_stands_still_and_after_it_died(server: S
     assert every_worker_knows(server)
 
 
-def test_after_a_restart_the_snapshot_is_there_at_once(server: Server) -> None:
+def test_after_a_restart_the_model_is_there_at_once(server: Server) -> None:
     wait_for(lambda: every_worker_knows(server))
     # Until nothing is left to be trained, so that the restarted server has nothing to train.
     wait_for(lambda: not trainings(server))

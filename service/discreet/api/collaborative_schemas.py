@@ -16,8 +16,8 @@ class ProfileRequest(Body):
     replace: bool = Field(
         default=True,
         strict=True,
-        description="true: this is the whole profile, and an empty one erases it; false: these items are "
-        "added to it.",
+        description="true: this is the whole profile, and an empty one erases it; false: these "
+        "items are added to it.",
     )
 
 

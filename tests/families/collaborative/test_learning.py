@@ -75,6 +75,7 @@ def test_exact_sums_stay_exact() -> None:
 
 
 def test_a_budget_that_pays_for_nothing_is_refused() -> None:
-    poor = FeedbackPrivacyDocument(epsilon=1.0, budget=BudgetDocument(epsilon=0.5))
+    budget = BudgetDocument(epsilon=1.0, delta=1e-9)
+    poor = FeedbackPrivacyDocument(epsilon=1.0, delta=1e-3, budget=budget)
     with pytest.raises(InvalidArgument, match="at least one record"):
         RewardLearning(poor)

@@ -76,7 +76,7 @@ async def test_an_empty_profile_is_not_kept(library: Library) -> None:
 async def test_unknown_items_are_refused_by_their_place(library: Library) -> None:
     with pytest.raises(InvalidArgument) as refused:
         await library.send("reader", "knife", "dagger", "sword")
-    assert refused.value.argument == "items.1"
+    assert refused.value.argument == "items[1]"
     assert "dagger" not in str(refused.value)
     assert await kept(library) == []
 

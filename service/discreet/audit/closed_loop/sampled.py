@@ -105,20 +105,26 @@ class SampledRuns:
         return services
 
     async def _ask(self, services: DecisionServices, step: Asks) -> None:
-        at = self._asked[step.client]
-        self._asked[step.client] += 1
-        behaviour = self._behaviours[step.client]
-        situation = behaviour.situation(at)
-        asks = [self._family.ask(name, step.client, situation) for name in self._names]
+        behaviour, first = self._behaviours[step.client], self._asked[step.client]
+        self._asked[step.client] += step.times
+        situations = [behaviour.situation(first + at) for at in range(step.times)]
+        asks = [
+            self._family.ask(name, step.client, situation)
+            for name in self._names
+            for situation in situations
+        ]
         if step.retries:
-            asks = [ask._replace(event_id=f"{ask.recommender} {step.client} {at}") for ask in asks]
+            asks = [
+                ask._replace(event_id=f"{ask.recommender} {step.client} {first} {place}")
+                for place, ask in enumerate(asks)
+            ]
         for _ in range(1 + step.retries):
             answers = await services.recommend.recommend_many(asks)
-            for seen, answer in zip(self._seen, answers, strict=True):
-                seen += _numbers(answer)
-        for answer in answers:
+            for place, answer in enumerate(answers):
+                self._seen[place // step.times] += _numbers(answer)
+        for place, answer in enumerate(answers):
             if isinstance(answer, Recommendation) and answer.items:
-                reward = behaviour.reward(situation, answer.items[0])
+                reward = behaviour.reward(situations[place % step.times], answer.items[0])
                 if reward is not None:
                     token = answer.recommendation_id
                     self._waiting[step.client].append(Feedback(reward, recommendation_id=token))

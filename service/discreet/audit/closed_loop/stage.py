@@ -250,6 +250,8 @@ class Stage:
 
     async def ask(self, step: Asks) -> list[Recommendation | DiscreetError]:
         """Ask as a client, as often as the step says, and remember what it makes of the answer."""
+        if step.times != 1:
+            raise ValueError("one question after the other")
         client, behaviour = self._clients[step.client], self._behaviours[step.client]
         situation = behaviour.situation(client.asked)
         client.asked += 1

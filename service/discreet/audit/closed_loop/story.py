@@ -30,11 +30,12 @@ class Lost(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Asks:
-    """A client asks, and perhaps asks again under the same event id."""
+    """A client asks, and perhaps asks again under the same event id; `times` of it at once."""
 
     client: str
     worker: int = 0
     retries: int = 0
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)

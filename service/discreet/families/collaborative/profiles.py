@@ -164,7 +164,7 @@ class Profiles:
         for position, item in enumerate(items):
             if item not in self._slot_of:
                 raise InvalidArgument(
-                    f"items.{position}", "is not an item of this recommender; see its catalogue"
+                    f"items[{position}]", "is not an item of this recommender; see its catalogue"
                 )
         return np.unique(np.array([self._slot_of[item] for item in items], dtype=np.intp))
 

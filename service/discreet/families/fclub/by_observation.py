@@ -24,7 +24,6 @@ same observations are never written with other noise. While updates wait for the
 others are written: observations gather, and the next update covers more of them with one noise.
 """
 
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +31,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from discreet.families.fclub.evidence import Floats, Knowledge
+from discreet.families.fclub.codec import (
+    Arrays,
+    kinds_as_arrays,
+    pack_principals,
+    read_kinds,
+    read_updates,
+    unpack_principals,
+    updates_as_arrays,
+)
+from discreet.families.fclub.evidence import Knowledge
 from discreet.families.fclub.learning import (
     MOST_USERS,
     FederatedClusters,
@@ -303,64 +311,31 @@ class ObservationReading(Reading[ObservationModel]):
 
     # As bytes.
 
-    def encode(self, model: ObservationModel) -> bytes:
-        """Return a model as the store keeps it."""
-        updates = [each.update for each in model.updates]
-        buffer = io.BytesIO()
-        np.savez(
-            buffer,
-            principals=_packed(model.principals),
-            others=model.others,
-            matrices=folded(model.kinds.knowledge.matrix),
-            vectors=model.kinds.knowledge.vector,
-            shares=model.kinds.shares,
-            numbers=np.array([model.cluster_count, model.next_number]),
-            reported=_packed(model.reported.principals),
-            covered=model.reported.covered,
-            update_numbers=np.array([each.number for each in model.updates], dtype=np.int64),
-            update_sizes=np.array([len(each.members) for each in updates], dtype=np.int64),
-            update_members=np.array([one for each in updates for one in each.members], np.int64),
-            update_steps=np.array([each.steps for each in updates], dtype=np.int64),
-            update_deviations=np.array([each.deviation for each in updates]),
-        )
-        return buffer.getvalue()
+    def as_arrays(self, model: ObservationModel) -> Arrays:
+        """Return a model as named arrays."""
+        return {
+            "principals": pack_principals(model.principals),
+            "others": model.others,
+            "numbers": np.array([model.cluster_count, model.next_number]),
+            "reported": pack_principals(model.reported.principals),
+            "covered": model.reported.covered,
+            **kinds_as_arrays(model.kinds),
+            **updates_as_arrays(model.updates),
+        }
 
-    def decode(self, content: bytes) -> ObservationModel:
-        """Return the model that `encode` wrote, or raise `ValueError`."""
-        try:
-            with np.load(io.BytesIO(content), allow_pickle=False) as held:
-                arrays = dict(held)
-            clusters, next_number = arrays["numbers"].tolist()
-            matrices: Floats = unfolded(arrays["matrices"], self.rule.dimensions)
-            ends = np.cumsum(arrays["update_sizes"]).tolist()
-            members = arrays["update_members"].tolist()
-            return ObservationModel(
-                principals=_unpacked(arrays["principals"]),
-                others=arrays["others"],
-                kinds=UserKinds(
-                    Knowledge(matrices, arrays["vectors"]),
-                    arrays["shares"],
-                    self.rule.clustering.variety,
-                ),
-                cluster_count=clusters,
-                reported=ReportedSums(_unpacked(arrays["reported"]), arrays["covered"]),
-                updates=tuple(
-                    NumberedUpdate(
-                        number, NoisyUpdate(tuple(members[end - size : end]), steps, deviation)
-                    )
-                    for number, end, size, steps, deviation in zip(
-                        arrays["update_numbers"].tolist(),
-                        ends,
-                        arrays["update_sizes"].tolist(),
-                        arrays["update_steps"],
-                        arrays["update_deviations"].tolist(),
-                        strict=True,
-                    )
-                ),
-                next_number=next_number,
-            )
-        except (KeyError, OSError, EOFError, TypeError, IndexError) as error:
-            raise ValueError("a model of fclub cannot be read") from error
+    def from_arrays(self, arrays: Arrays) -> ObservationModel:
+        """Return the model that `as_arrays` wrote."""
+        clusters, next_number = arrays["numbers"].tolist()
+        variety = self.rule.clustering.variety
+        return ObservationModel(
+            principals=unpack_principals(arrays["principals"]),
+            others=arrays["others"],
+            kinds=read_kinds(arrays, dimensions=self.rule.dimensions, variety=variety),
+            cluster_count=clusters,
+            reported=ReportedSums(unpack_principals(arrays["reported"]), arrays["covered"]),
+            updates=read_updates(arrays),
+            next_number=next_number,
+        )
 
 
 def _added(total: NumberedUpdate | None, written: NoisyUpdate) -> NoisyUpdate:
@@ -383,14 +358,3 @@ def _bounded(due: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
             break
         batch.append(update)
     return batch
-
-
-def _packed(principals: tuple[bytes, ...]) -> npt.NDArray[np.uint8]:
-    return np.frombuffer(b"".join(principals), dtype=np.uint8)
-
-
-def _unpacked(packed: npt.NDArray[np.uint8]) -> tuple[bytes, ...]:
-    content = packed.tobytes()
-    return tuple(
-        content[start : start + DIGEST_BYTES] for start in range(0, len(content), DIGEST_BYTES)
-    )

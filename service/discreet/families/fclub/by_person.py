@@ -1,33 +1,17 @@
 """Releases that protect everything a person did, in a closed loop: the reading `person`.
 
 A person's own sums serve that person. Everybody else, on the same server too, is served from what
-releases tell, and a release is a sum over people with noise that covers all that one of them put
-in.
+releases tell. A release is a sum over people, with noise that covers all that one of them put in
+(`person_noise` has the proof of what that costs).
 
-What a person puts in. In a release a person takes part in, or not; who takes part gives their own
-sums, divided by their number of observations T and multiplied by c = `contribution`, so that they
-count as c observations however many they are, to one of the *slots* of the release, one for each
-kind of users. Which slot that is, the person's own sums and the last released model decide. Noise
-is drawn for every number of every slot.
+What a person puts in. In a release a person takes part or not; who takes part gives their own sums,
+scaled so that they count as `contribution` observations however many they are, to one of the
+*slots* of the release, one for each kind of users. Which slot that is, the person's own sums and
+the last released model decide. Noise is drawn for every number of every slot.
 
-How far can a person move a release? A record is z = (g, the upper triangle of x x^T, w u x) with
-g = 1/4 for the count, which is private here: whether feedback came at all is not public. With the
-names of `sums`, |z|^2 <= g^2 + 1 + a, and |z - z'| <= (2 + a)/sqrt(2). What a person puts into a
-slot is c times a mean of such z, or nothing. Distances are convex, so the farthest that one
-person's data can be from other data of theirs is attained by single records:
-
-    same slot         c |z - z'|                  <=  c (2 + a)/sqrt(2)           = 1.812 c
-    another slot      c sqrt(|z|^2 + |z'|^2)      <=  c sqrt(2 (g^2 + 1 + a))     = 1.803 c
-    no part at all    c |z|                       <=  c sqrt(g^2 + 1 + a)         = 1.275 c
-
-So the sensitivity of replacing *everything* a person did is 1.812 c, and a release costs
-rho = (1.812 c / deviation)^2 / 2. A release in which the person takes part in one world only costs
-at most half of that, since 1.275^2 <= 1.812^2 / 2. Hence the whole: in two worlds that differ in
-everything that a person did, in which they take part N and N' times, in the same releases or in
-others, all releases together lose at most max(N, N') rho, which is what one of the two ledgers
-charged. Who else takes part, and what they put in, depends on their own data and on released models
-alone. So this is the closed loop: nothing that others see, ever, depends on a person's feedback in
-any other way.
+Who else takes part, and what they put in, depends on their own data and on released models alone.
+So nothing that others see, ever, depends on a person's feedback in any way but through that noise:
+the loop is closed.
 
 Taking part is paid for, from the person's budget for feedback, in the same atomic step that notes
 it in their own sums (`gather`); whoever cannot pay is left out. A release that is repeated after a
@@ -40,14 +24,19 @@ direction. Early releases mix kinds up, so older ones are weighted less. A relea
 people took part in it, judged by its own noisy count: one in which few did is mostly noise.
 """
 
-import io
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discreet.errors import InvalidArgument
+from discreet.families.fclub.codec import (
+    Arrays,
+    kinds_as_arrays,
+    read_kinds,
+    read_updates,
+    updates_as_arrays,
+)
 from discreet.families.fclub.consensus import information
 from discreet.families.fclub.evidence import Floats, Knowledge
 from discreet.families.fclub.learning import (
@@ -58,21 +47,11 @@ from discreet.families.fclub.learning import (
     read_own_sums,
 )
 from discreet.families.fclub.model import ClusterModel, NumberedUpdate, UserKinds
-from discreet.families.fclub.sums import (
-    BALANCE,
-    COUNT,
-    ONE_REPLACED,
-    STEPS,
-    LinearSums,
-    NoisyUpdate,
-    folded,
-    unfolded,
-)
+from discreet.families.fclub.person_noise import COUNT_WEIGHT, PersonNoise
+from discreet.families.fclub.sums import COUNT, STEPS, LinearSums, NoisyUpdate, unfolded
 from discreet.families.fclub.sync.merged_model import MergedModel, MergedModelStore
 from discreet.families.observer import Observer
-from discreet.privacy.charges import NANO, Charge, Limit, round_down
-from discreet.privacy.conversions import zcdp_rho
-from discreet.privacy.events import GaussianRelease
+from discreet.privacy.charges import Charge, Limit
 from discreet.privacy.matrices import half_size
 from discreet.privacy.noise import NoiseSource
 from discreet.state.stores import OWN, FeedbackRecord, Learned, Store
@@ -81,60 +60,11 @@ FIRST_UPDATE = 10
 """Observations of a person before they first take part, unless the document says another number."""
 GROWTH = 0.3
 """How much more must have come before they take part again, unless the document says."""
-COUNT_WEIGHT = 0.25
-"""The g of the proof."""
-
 _CLAIM_SECONDS = 30 * 86_400
 _KEPT = 0.85
 """What an older release is worth after one that everybody took part in."""
 _CLEARLY = 2.0
 """Deviations of its noise that a count must exceed to be believed."""
-_UP = 1 + 2.0**-40
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PersonNoise:
-    """The noise of a release: of one person, at most `contribution` observations are in it."""
-
-    dimensions: int
-    contribution: int
-    epsilon: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        if self.contribution < 1:
-            raise InvalidArgument("contribution", "must be at least 1")
-        apart = 2 * (COUNT_WEIGHT**2 + 1 + BALANCE**2)
-        assert apart <= ONE_REPLACED**2, "another slot must not be farther than another record"
-
-    @property
-    def fields(self) -> int:
-        """Numbers of a slot."""
-        return 1 + half_size(self.dimensions) + self.dimensions
-
-    @property
-    def sensitivity(self) -> float:
-        """How far everything that one person did moves a release.
-
-        Rounding every record to the grid, and the scaled sums once more, moves each number by half
-        a step a time; there are two worlds.
-        """
-        rounding = (self.contribution + 1) * math.sqrt(self.fields) / STEPS
-        return (self.contribution * ONE_REPLACED + rounding) * _UP
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the noise on every number of every slot."""
-        # The ledger's unit is coarser than a float: the scale is derived from whole units.
-        units = round_down(zcdp_rho(epsilon=self.epsilon, delta=self.delta), NANO)
-        if units == 0:
-            raise InvalidArgument("epsilon", "must be larger for this delta")
-        return self.sensitivity / math.sqrt(2 * units / NANO) * _UP
-
-    @property
-    def event(self) -> GaussianRelease:
-        """What a release is to a person who takes part in it."""
-        return GaussianRelease(scale=self.deviation, sensitivity=self.sensitivity)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -202,13 +132,16 @@ class PersonReading(Reading[PersonModel]):
 
     def blank(self) -> PersonModel:
         """Return the model that knows nobody."""
-        return self._model(
-            totals=np.zeros((len(self._directions), self._encoding.fields)),
+        totals = np.zeros((len(self._directions), self._encoding.fields))
+        kinds, slots = self._kinds(totals, 0.0, None)
+        return PersonModel(
+            totals=totals,
             variance=0.0,
             largest=0.0,
             next_number=0,
+            kinds=kinds,
+            slots=slots,
             updates=(),
-            merged=None,
         )
 
     # Who takes part.
@@ -291,7 +224,7 @@ class PersonReading(Reading[PersonModel]):
         taken = np.array([slot for slot in model.slots if slot >= 0], dtype=np.int64)
         free = np.setdiff1d(np.arange(len(model.totals)), taken)
         if not len(free):
-            free = model.totals[:, COUNT].argmin(keepdims=True)
+            free = np.argsort(model.totals[:, COUNT], kind="stable")[:1]
         liked = sums.moment @ self._directions[free].T
         slots: Integers = free[liked.argmax(axis=1)]
         if len(taken):
@@ -314,14 +247,8 @@ class PersonReading(Reading[PersonModel]):
         came = float(released[:, COUNT].sum())
         if came < _CLEARLY * count_deviation * math.sqrt(len(released)):
             # Too few took part to be told from none.
-            return self._model(
-                totals=model.totals,
-                variance=model.variance,
-                largest=model.largest,
-                next_number=model.next_number,
-                updates=model.updates,
-                merged=merged,
-            )
+            kinds, slots = self._kinds(model.totals, model.variance, merged)
+            return replace(model, kinds=kinds, slots=slots)
         largest = max(model.largest, came)
         weight = came / largest
         kept = _KEPT**weight * (model.largest / largest)
@@ -332,13 +259,15 @@ class PersonReading(Reading[PersonModel]):
             NumberedUpdate(number + place, self._update(slot, totals[slot], variance))
             for place, slot in enumerate(_known(totals, variance))
         )
-        return self._model(
+        kinds, slots = self._kinds(totals, variance, merged)
+        return PersonModel(
             totals=totals,
             variance=variance,
             largest=largest,
             next_number=number + len(updates),
+            kinds=kinds,
+            slots=slots,
             updates=updates,
-            merged=merged,
         )
 
     def _update(self, slot: int, total: Floats, variance: float) -> NoisyUpdate:
@@ -346,27 +275,6 @@ class PersonReading(Reading[PersonModel]):
         stretched = np.concatenate([total[1 : 1 + half], self._encoding.weight * total[1 + half :]])
         steps = np.concatenate([[max(1, round(total[COUNT]))], np.rint(stretched * STEPS)])
         return NoisyUpdate((slot,), steps.astype(np.int64), math.sqrt(variance))
-
-    def _model(
-        self,
-        *,
-        totals: Floats,
-        variance: float,
-        largest: float,
-        next_number: int,
-        updates: tuple[NumberedUpdate, ...],
-        merged: MergedModel | None,
-    ) -> PersonModel:
-        kinds, slots = self._kinds(totals, variance, merged)
-        return PersonModel(
-            totals=totals,
-            variance=variance,
-            largest=largest,
-            next_number=next_number,
-            kinds=kinds,
-            slots=slots,
-            updates=updates,
-        )
 
     def _kinds(
         self, totals: Floats, variance: float, merged: MergedModel | None
@@ -405,53 +313,30 @@ class PersonReading(Reading[PersonModel]):
 
     # As bytes.
 
-    def encode(self, model: PersonModel) -> bytes:
-        """Return a model as the store keeps it."""
-        buffer = io.BytesIO()
-        updates = [each.update for each in model.updates]
-        np.savez(
-            buffer,
-            totals=model.totals,
-            numbers=np.array([model.variance, model.largest]),
-            next_number=np.array(model.next_number),
-            matrices=folded(model.kinds.knowledge.matrix),
-            vectors=model.kinds.knowledge.vector,
-            shares=model.kinds.shares,
-            slots=np.array(model.slots, dtype=np.int64),
-            update_numbers=np.array([each.number for each in model.updates], dtype=np.int64),
-            update_slots=np.array([each.members[0] for each in updates], dtype=np.int64),
-            update_steps=np.array([each.steps for each in updates], dtype=np.int64),
-        )
-        return buffer.getvalue()
+    def as_arrays(self, model: PersonModel) -> Arrays:
+        """Return a model as named arrays."""
+        return {
+            "totals": model.totals,
+            "numbers": np.array([model.variance, model.largest]),
+            "next_number": np.array(model.next_number),
+            "slots": np.array(model.slots, dtype=np.int64),
+            **kinds_as_arrays(model.kinds),
+            **updates_as_arrays(model.updates),
+        }
 
-    def decode(self, content: bytes) -> PersonModel:
-        """Return the model that `encode` wrote, or raise `ValueError`."""
-        try:
-            with np.load(io.BytesIO(content), allow_pickle=False) as held:
-                arrays = dict(held)
-            variance, largest = arrays["numbers"].tolist()
-            matrices = unfolded(arrays["matrices"], self.rule.dimensions)
-            numbers, slots = arrays["update_numbers"].tolist(), arrays["update_slots"].tolist()
-            return PersonModel(
-                totals=arrays["totals"],
-                variance=variance,
-                largest=largest,
-                next_number=int(arrays["next_number"]),
-                kinds=UserKinds(
-                    Knowledge(matrices, arrays["vectors"]),
-                    arrays["shares"],
-                    self.rule.clustering.variety,
-                ),
-                slots=tuple(arrays["slots"].tolist()),
-                updates=tuple(
-                    NumberedUpdate(number, NoisyUpdate((slot,), steps, math.sqrt(variance)))
-                    for number, slot, steps in zip(
-                        numbers, slots, arrays["update_steps"], strict=True
-                    )
-                ),
-            )
-        except (KeyError, OSError, EOFError, TypeError, IndexError) as error:
-            raise ValueError("a model of fclub cannot be read") from error
+    def from_arrays(self, arrays: Arrays) -> PersonModel:
+        """Return the model that `as_arrays` wrote."""
+        variance, largest = arrays["numbers"].tolist()
+        variety = self.rule.clustering.variety
+        return PersonModel(
+            totals=arrays["totals"],
+            variance=variance,
+            largest=largest,
+            next_number=int(arrays["next_number"]),
+            kinds=read_kinds(arrays, dimensions=self.rule.dimensions, variety=variety),
+            slots=tuple(arrays["slots"].tolist()),
+            updates=read_updates(arrays),
+        )
 
 
 def _known(totals: Floats, variance: float) -> Sequence[int]:

@@ -37,6 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InvalidArgument
+from discreet.families.fclub.codec import Arrays, unpack
 from discreet.families.fclub.evidence import (
     Clustering,
     Floats,
@@ -45,7 +46,7 @@ from discreet.families.fclub.evidence import (
     potential,
     widened,
 )
-from discreet.families.fclub.features import decoded
+from discreet.families.fclub.features import Coordinates, decoded
 from discreet.families.fclub.model import ClusterModel
 from discreet.families.fclub.sums import Privatizer, SumsEncoding
 from discreet.privacy.noise import NoiseSource
@@ -68,7 +69,7 @@ _SETTLED = 20
 """Observations a dimension after which a server knows what to show a user."""
 
 
-def increments(encoding: SumsEncoding, steps: Integers, reward: float) -> list[tuple[int, int]]:
+def increments(encoding: SumsEncoding, steps: Coordinates, reward: float) -> list[tuple[int, int]]:
     """Return what a reward for an item with these features adds to the client's own sums."""
     added = encoding.observation(x=decoded(steps), reward=reward)
     fields = np.flatnonzero(added)
@@ -121,12 +122,20 @@ class Reading(ABC, Generic[M]):
         """Return the next model."""
 
     @abstractmethod
-    def encode(self, model: M) -> bytes:
-        """Return a model as the store keeps it."""
+    def as_arrays(self, model: M) -> Arrays:
+        """Return a model as named arrays."""
 
     @abstractmethod
+    def from_arrays(self, arrays: Arrays) -> M:
+        """Return the model that `as_arrays` wrote."""
+
     def decode(self, content: bytes) -> M:
-        """Return the model that `encode` wrote, or raise `ValueError`."""
+        """Return a model that was packed, or raise `ValueError`."""
+        arrays = unpack(content)
+        try:
+            return self.from_arrays(arrays)
+        except (KeyError, IndexError, TypeError) as error:
+            raise ValueError("a model of fclub cannot be read") from error
 
     async def before_forgetting(self, principal: bytes) -> None:
         """Prepare for a user's own sums to be erased."""

@@ -165,7 +165,7 @@ class Ranking:
     exploration: float
     choice: UtilityChoice
 
-    def own_knowledge(self, own: Sequence[Vector]) -> tuple[Knowledge, Floats]:
+    def own_knowledge(self, own: Sequence[Vector]) -> tuple[Knowledge, Vector]:
         """Return what clients' own sums tell, and from how many observations each."""
         steps = np.zeros((len(own), self.encoding.fields), dtype=np.int64)
         for row, vector in enumerate(own):

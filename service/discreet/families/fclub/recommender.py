@@ -15,7 +15,8 @@ from discreet.families.contract import Recommender, Resources
 from discreet.families.documents import AnswersPrivacyDocument, FeedbackPrivacyDocument
 from discreet.families.fclub import guarantee
 from discreet.families.fclub.by_observation import ObservationReading
-from discreet.families.fclub.by_person import FIRST_UPDATE, GROWTH, PersonNoise, PersonReading
+from discreet.families.fclub.by_person import FIRST_UPDATE, GROWTH, PersonReading
+from discreet.families.fclub.codec import pack
 from discreet.families.fclub.document import FederatedClustersDocument
 from discreet.families.fclub.features import Coordinates, coordinates, decoded
 from discreet.families.fclub.learning import FederatedClusters, Reading, increments
@@ -27,6 +28,7 @@ from discreet.families.fclub.model import (
     note_bytes,
     position_of,
 )
+from discreet.families.fclub.person_noise import PersonNoise
 from discreet.families.fclub.sync.global_server import GlobalReading, UpdatesFromServers
 from discreet.families.fclub.sync.local_server import Deliveries, LocalExchange
 from discreet.families.fclub.sync.merged_model import MergedModelStore
@@ -86,7 +88,7 @@ class ClusterRecommender(Recommender[ClusterModel]):
         )
         super().__init__(name=name, stored=stored, resources=resources)
         rows = [
-            self._coordinates(item.features, f"items.{place}.features")
+            self._coordinates(item.features, f"items[{place}].features")
             for place, item in enumerate(document.items)
         ]
         self._steps = np.array(rows, dtype=np.int16).reshape(-1, self.dimensions)
@@ -208,7 +210,7 @@ class ClusterRecommender(Recommender[ClusterModel]):
         rows: dict[str, Coordinates] = {}
         for place, one in enumerate(ask.candidates):
             if isinstance(one, Candidate):
-                field = f"candidates.{place}.features"
+                field = f"candidates[{place}].features"
                 rows[one.id] = self._coordinates(one.features, field)
             elif one in self._row_of and one not in self._hidden:
                 rows[one] = self._steps[self._row_of[one]]
@@ -298,7 +300,7 @@ class ClusterRecommender(Recommender[ClusterModel]):
 
     def encode(self, model: ClusterModel) -> bytes:
         """Return a model as the store keeps it."""
-        return self.reading.encode(model)
+        return pack(self.reading.as_arrays(model))
 
     def decode(self, content: bytes) -> ClusterModel:
         """Return the model that `encode` wrote."""

@@ -141,7 +141,7 @@ class SumsEncoding:
     def read_update(
         self, *, members: Sequence[int], steps: npt.ArrayLike, deviation: float
     ) -> NoisyUpdate:
-        """Return an update that came over the wire; raise `InvalidArgument` for an impossible one."""
+        """Return an update that came over the wire, or raise `InvalidArgument`."""
         vector = np.asarray(steps)
         if vector.shape != (self.fields,) or vector.dtype.kind not in "iu":
             raise InvalidArgument("steps", f"must be a vector of {self.fields} integers")

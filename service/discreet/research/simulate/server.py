@@ -80,13 +80,15 @@ class SimulatedServer:
     async def recommend(self, name: str, context: Floats) -> Recommendation:
         """Answer the next arrival, one of the clients in turn, with one item."""
         self._clock.tick()
-        await self.release_due()
         self._asked += 1
-        answer = await self.services.recommend.recommend(
-            Ask(name, f"client {self._asked % CLIENTS}", context.tolist())
-        )
+        return await self.ask(Ask(name, f"client {self._asked % CLIENTS}", context.tolist()))
+
+    async def ask(self, ask: Ask) -> Recommendation:
+        """Release what is due, and answer a question."""
+        await self.release_due()
+        answer = await self.services.recommend.recommend(ask)
         if not answer.items:
-            raise InvalidArgument("items", f"recommender {name} has nothing to recommend")
+            raise InvalidArgument("items", f"{ask.recommender} has nothing to recommend")
         return answer
 
     async def record(self, answer: Recommendation, reward: float) -> None:
@@ -98,7 +100,7 @@ class SimulatedServer:
         """Release the next model of every recommender whose time has come."""
         for recommender in self.services.registry.loaded():
             if recommender.due(self._clock()):
-                await self.services.releaser.release(recommender)
+                await self.services.releaser.release_if_due(recommender)
 
     async def close(self) -> None:
         """Let go of everything."""

@@ -68,12 +68,10 @@ def _learned(*, answers: Any) -> dict[str, Any]:
     return {**quick, "exploration": {"rate": 0}}
 
 
-def _many(records: int, *, asks_of_others: int = 0) -> list[Step]:
+def _many(records: int, *, asks_of_others: int = 1) -> list[Step]:
     """Return so many records of the person before a release, and answers to others around it."""
-    steps: list[Step] = [Asks(PERSON) for _ in range(records)]
-    steps.append(Tells(PERSON))
-    others = [Asks(other) for _ in range(asks_of_others) for other in OTHERS]
-    return [*steps, *others, Waits(), *others]
+    others = [Asks(other, times=asks_of_others) for other in OTHERS]
+    return [Asks(PERSON, times=records), Tells(PERSON), *others, Waits(), *others]
 
 
 def _alone(steps: Sequence[Step], begins: Any, person: tuple[Behaviour, Behaviour]) -> Story:
@@ -85,9 +83,9 @@ def _tastes() -> list[Step]:
     steps: list[Step] = []
     for _ in range(3):
         for other in ("left", "right"):
-            steps += [*(Asks(other) for _ in range(8)), Tells(other)]
+            steps += [Asks(other, times=8), Tells(other)]
         steps.append(Waits())
-    return [*steps, *(Asks(PERSON) for _ in range(4))]
+    return steps
 
 
 _NEIGHBOURHOODS = {
@@ -96,13 +94,15 @@ _NEIGHBOURHOODS = {
 }
 
 FEW_CHARGED = SampledStory(
-    _alone(_many(24, asks_of_others=3), _quiet(answers=0.01, feedback=0.02), OPPOSITES), 0.01, 300
+    _alone(_many(24, asks_of_others=4), _quiet(answers=0.001, feedback=0.005), OPPOSITES),
+    0.01,
+    300,
 )
-"""Many records at epsilon 0.02 each: others' answers must hardly feel them."""
+"""Many records at epsilon 0.005 each: others' answers must hardly feel them."""
 SPENT = SampledStory(
     _alone(
         _many(30),
-        _quiet(answers=0.01, feedback=1.0, feedback_budget=1.1),
+        _quiet(answers=0.001, feedback=1.0, feedback_budget=1.1),
         OPPOSITES,
     ),
     0.01,
@@ -110,18 +110,18 @@ SPENT = SampledStory(
 )
 """One record is paid for, and 29 are not."""
 SHARED_NOISE = SampledStory(
-    _alone(_many(30), _quiet(answers=0.01, feedback=0.16, feedback_budget=30.0), OPPOSITES),
+    _alone(_many(40), _quiet(answers=0.001, feedback=0.12, feedback_budget=30.0), OPPOSITES),
     0.01,
-    600,
+    500,
 )
-"""Thirty records in one release."""
+"""Forty records in one release."""
 MOMENTS = SampledStory(_alone([*rounds(2)], _quiet(answers=0.01), SILENT), 0.01, 300)
 """The person sends feedback or does not."""
 NEIGHBOURHOODS = SampledStory(
     Story(
         "",
         _learned(answers="exact"),
-        _tastes(),
+        [*_tastes(), Asks(PERSON, times=4)],
         _NEIGHBOURHOODS,
         (SILENT[1], Behaviour(lambda _: RIGHT, lambda _, __: None)),
     ),
@@ -133,7 +133,7 @@ RETRIES = SampledStory(
     Story(
         "",
         _learned(answers=1.0),
-        [*_tastes()[:-4], Asks(PERSON, retries=14)],
+        [*_tastes(), Asks(PERSON, retries=20)],
         _NEIGHBOURHOODS,
         NEIGHBOURHOODS.story.person,
     ),
@@ -146,12 +146,12 @@ RETRIES = SampledStory(
 def claims() -> Iterator[Claim]:
     """Yield the claims: every story, and two at the demo's epsilons."""
     shown = {
-        "24 records at epsilon 0.02": FEW_CHARGED,
+        "24 records at epsilon 0.005": FEW_CHARGED,
         "records after the budget is spent": SPENT,
-        "thirty records in one release": SHARED_NOISE,
+        "forty records in one release": SHARED_NOISE,
         "feedback or none": MOMENTS,
         "exact answers, booked": NEIGHBOURHOODS,
-        "a question repeated 14 times": RETRIES,
+        "a question repeated 20 times": RETRIES,
     }
     for epsilon in (1.0, 4.0):
         story = _alone([*rounds(2, asks=3)], document(feedback=epsilon), OPPOSITES)

@@ -9,7 +9,6 @@ post-processing: free, and repeatable. It is this recommender's release: the mer
 and every worker answers from its memory.
 """
 
-import io
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from pydantic_core import from_json, to_json
 
 from discreet.errors import InvalidArgument, NotAllowed, StateOverflow
 from discreet.families.contract import Recommender
+from discreet.families.fclub.codec import Arrays
 from discreet.families.fclub.consensus import Consensus, ServerUpdate, consensus
 from discreet.families.fclub.evidence import Knowledge
 from discreet.families.fclub.learning import FederatedClusters, Reading
@@ -181,48 +181,35 @@ class GlobalReading(Reading[GlobalModel]):
             )
         )
 
-    def encode(self, model: GlobalModel) -> bytes:
-        """Return a model as the store keeps it."""
+    def as_arrays(self, model: GlobalModel) -> Arrays:
+        """Return a model as named arrays."""
         found = model.found
         if found is None:
-            return b""
+            return {}
         place = {server: at for at, server in enumerate(found.servers)}
-        buffer = io.BytesIO()
-        np.savez(
-            buffer,
-            servers=np.frombuffer(to_json(found.servers), dtype=np.uint8),
-            labels=np.array(
-                [[place[server], one, label] for (server, one), label in found.labels.items()],
-                dtype=np.int64,
-            ).reshape(-1, 3),
-            matrices=folded(found.shares.matrix),
-            vectors=found.shares.vector,
-            counts=found.counts,
-        )
-        return buffer.getvalue()
+        labels = [[place[server], one, label] for (server, one), label in found.labels.items()]
+        return {
+            "servers": np.frombuffer(to_json(found.servers), dtype=np.uint8),
+            "labels": np.array(labels, dtype=np.int64).reshape(-1, 3),
+            "matrices": folded(found.shares.matrix),
+            "vectors": found.shares.vector,
+            "counts": found.counts,
+        }
 
-    def decode(self, content: bytes) -> GlobalModel:
-        """Return the model that `encode` wrote, or raise `ValueError`."""
-        if not content:
+    def from_arrays(self, arrays: Arrays) -> GlobalModel:
+        """Return the model that `as_arrays` wrote."""
+        if not arrays:
             return self._model(None)
-        try:
-            with np.load(io.BytesIO(content), allow_pickle=False) as held:
-                arrays = dict(held)
-            servers = tuple(from_json(arrays["servers"].tobytes()))
-            return self._model(
-                Consensus(
-                    servers=servers,
-                    labels={
-                        (servers[at], one): label for at, one, label in arrays["labels"].tolist()
-                    },
-                    shares=Knowledge(
-                        unfolded(arrays["matrices"], self.rule.dimensions), arrays["vectors"]
-                    ),
-                    counts=arrays["counts"],
-                )
+        servers = tuple(from_json(arrays["servers"].tobytes()))
+        matrices = unfolded(arrays["matrices"], self.rule.dimensions)
+        return self._model(
+            Consensus(
+                servers=servers,
+                labels={(servers[at], one): label for at, one, label in arrays["labels"].tolist()},
+                shares=Knowledge(matrices, arrays["vectors"]),
+                counts=arrays["counts"],
             )
-        except (KeyError, OSError, EOFError, TypeError, IndexError) as error:
-            raise ValueError("a merged model of fclub cannot be read") from error
+        )
 
     async def erase(self) -> None:
         """Forget every server."""

@@ -3,7 +3,6 @@
 Whatever goes wrong on the way is tried again later; nobody waits for it.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -75,14 +74,14 @@ class LocalExchange:
 
     async def run(self) -> None:
         """Exchange what there is, if it is time."""
-        if time.monotonic() < self._next:
+        if self._recommender.clock() < self._next:
             return
         busy = False
         try:
             busy = await self.exchange()
         finally:
             self._pause = SHORTEST_PAUSE if busy else min(2 * self._pause, LONGEST_PAUSE)
-            self._next = time.monotonic() + self._pause
+            self._next = self._recommender.clock() + self._pause
 
     async def exchange(self) -> bool:
         """Send updates and fetch the merged model; tell whether anything happened."""

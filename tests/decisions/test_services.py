@@ -1,0 +1,45 @@
+"""What a worker opens is joined once, and closed as a whole."""
+
+import pytest
+
+from discreet.decisions.services import open_services, open_simulation
+from discreet.errors import SeededNoiseRefused
+from discreet.privacy.noise import SystemNoise
+from discreet.research.noise import SeededNoise
+from discreet.state.memory import MemoryStore
+from tests.decisions.conftest import ask, document, opened
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_reproducible_noise_never_serves() -> None:
+    with pytest.raises(SeededNoiseRefused):
+        await open_services(store=MemoryStore(), noise=SeededNoise(1))
+
+
+async def test_workers_of_one_store_share_ledgers_and_tokens() -> None:
+    store = MemoryStore()
+    first, second = await opened(store), await opened(store)
+    await first.registry.put("films", document())
+    await second.registry.refresh()
+    await ask(first)
+    answer = await ask(second)
+    assert answer.privacy.spent is not None
+    assert answer.privacy.spent.epsilon == 2.0
+
+
+async def test_the_same_seed_simulates_the_same() -> None:
+    found = []
+    for _ in range(2):
+        services = await open_simulation(store=MemoryStore(), noise=SeededNoise(5))
+        await services.registry.put("films", document())
+        found.append([(await ask(services, client=f"c{n}")).items for n in range(20)])
+        await services.close()
+    assert found[0] == found[1]
+
+
+async def test_closing_ends_the_background() -> None:
+    services = await open_services(store=MemoryStore(), noise=SystemNoise())
+    await services.close()
+    assert services.background._loop is not None
+    assert services.background._loop.done()

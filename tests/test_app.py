@@ -1,0 +1,76 @@
+"""The application of one worker: what its lifespan opens, watches and closes."""
+
+import asyncio
+
+import pytest
+
+from discreet.app import CHECK_SECONDS, create_app
+from discreet.errors import SeededNoiseRefused, StoreUnavailable
+from discreet.research.noise import SeededNoise
+from discreet.settings import Settings
+from discreet.state.memory import MemoryStore
+from tests.api.conftest import calling
+from tests.api.stores import GONE, MoodyStore
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_the_application_refuses_to_start_with_seeded_noise() -> None:
+    app = create_app(Settings(), opening=lambda _: MemoryStore(), noise=SeededNoise(7))
+    with pytest.raises(SeededNoiseRefused):
+        async with app.router.lifespan_context(app):
+            pass
+
+
+async def test_a_store_that_is_away_at_the_start_is_an_error() -> None:
+    store = MoodyStore()
+    store.mood = GONE
+    app = create_app(Settings(), opening=lambda _: store)
+    with pytest.raises(StoreUnavailable):
+        async with app.router.lifespan_context(app):
+            pass
+
+
+async def test_what_is_opened_is_closed() -> None:
+    closed = []
+
+    class Counting(MemoryStore):
+        async def close(self) -> None:
+            closed.append(True)
+
+    before = {task for task in asyncio.all_tasks() if not task.done()}
+    async with calling(Counting()) as caller:
+        assert (await caller.ask()).status_code == 200
+    assert closed == [True]
+    assert {task for task in asyncio.all_tasks() if not task.done()} <= before
+
+
+async def series(caller: object, name: str) -> list[str]:
+    text = (await caller.get("/metrics")).text  # type: ignore[attr-defined]
+    return [line for line in text.splitlines() if line.startswith(name)]
+
+
+async def test_the_store_and_the_recommenders_are_looked_at_all_the_time() -> None:
+    store = MoodyStore()
+    async with calling(store) as caller:
+        async with asyncio.timeout(20 * CHECK_SECONDS):
+            # A recommender that nobody has asked yet is there, at zero.
+            while not await series(caller, 'discreet_items_total{algorithm="p-dap"'):
+                await asyncio.sleep(0.05)
+            for mood, shown in ((GONE, "0.0"), (KeyError("canary"), "0.0"), (None, "1.0")):
+                store.mood = mood
+                while await series(caller, "discreet_store_up ") != [f"discreet_store_up {shown}"]:
+                    await asyncio.sleep(0.05)
+
+
+async def test_every_operation_has_an_id_a_tag_and_a_description() -> None:
+    document = create_app(Settings()).openapi()
+    operations = [one for methods in document["paths"].values() for one in methods.values()]
+    assert len({one["operationId"] for one in operations}) == len(operations)
+    for one in operations:
+        assert one["tags"]
+        assert one["description"]
+    assert document["components"]["securitySchemes"] == {
+        "ApiKey": {"type": "http", "scheme": "bearer"}
+    }
+    assert "GuaranteeCard" in document["components"]["schemas"]

@@ -1,0 +1,122 @@
+"""Before the first worker: recommenders are put, and there is a key."""
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet import preparation
+from discreet.errors import InvalidArgument, StoreUnavailable
+from discreet.families.registration import read_document
+from discreet.preparation import Prepared, opened, prepare
+from discreet.settings import Settings
+from discreet.state.memory import MemoryStore
+from tests.api.stores import GONE, MoodyStore
+
+pytestmark = pytest.mark.anyio
+
+FILMS = {"algorithm": "p-dap", "items": ["a"], "context": {"dimensions": 2}}
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> MoodyStore:
+    """The store that every settings' URL leads to."""
+    held = MoodyStore()
+    monkeypatch.setattr(preparation, "store_of", lambda settings: held)
+    return held
+
+
+async def prepared(tmp_path: Path, *, demo: bool = False, **settings: Any) -> Prepared:
+    documents = {"films": read_document(FILMS)}
+    return await prepare(Settings(data_dir=tmp_path, **settings), documents, demo=demo)
+
+
+async def test_recommenders_are_put_and_a_first_key_is_made_once(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    first = await prepared(tmp_path)
+    assert first.key is not None
+    assert first.key_file is None
+    assert await prepared(tmp_path) == Prepared()
+    async with opened(Settings()) as services:
+        assert await services.registry.names() == ["films"]
+        scopes = await services.keys.scopes_of(first.key)
+        assert scopes == {"serve", "admin", "metrics"}
+
+
+async def test_a_given_key_is_enough(store: MemoryStore, tmp_path: Path) -> None:
+    assert await prepared(tmp_path, api_key="given", host="0.0.0.0") == Prepared()
+
+
+@pytest.mark.parametrize("demo", [False, True])
+async def test_no_key_is_made_for_the_world(store: MemoryStore, tmp_path: Path, demo: bool) -> None:
+    with pytest.raises(InvalidArgument, match="DISCREET_API_KEY"):
+        await prepared(tmp_path, demo=demo, host="0.0.0.0")
+
+
+async def test_the_demos_key_is_in_a_file_and_renewed_if_that_is_lost(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    first = await prepared(tmp_path, demo=True)
+    assert first.key_file is not None
+    assert stat.S_IMODE(first.key_file.stat().st_mode) == 0o600
+    assert first.key_file.read_text() == f"{first.key}\n"
+    assert (await prepared(tmp_path, demo=True)).key is None
+    first.key_file.unlink()
+    second = await prepared(tmp_path, demo=True)
+    assert second.key not in (None, first.key)
+    async with opened(Settings()) as services:
+        assert first.key is not None
+        assert await services.keys.scopes_of(first.key) is None
+
+
+async def test_a_document_that_cannot_be_put_is_named(store: MemoryStore, tmp_path: Path) -> None:
+    await prepared(tmp_path)
+    changed = read_document({**FILMS, "context": {"dimensions": 3}})
+    with pytest.raises(InvalidArgument) as caught:
+        await prepare(Settings(), {"films": changed}, demo=False)
+    assert caught.value.argument == "recommenders.films.context.dimensions"
+
+
+async def test_an_absent_store_is_waited_for_as_long_as_the_settings_say(
+    store: MoodyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.mood = GONE
+    with pytest.raises(StoreUnavailable, match="--wait-store"):
+        async with opened(Settings()):
+            pass
+    waited = []
+
+    async def come_back(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 3:
+            store.mood = None
+
+    monkeypatch.setattr(preparation.asyncio, "sleep", come_back)
+    async with opened(Settings(wait_store_seconds=60)) as services:
+        monkeypatch.undo()
+        assert await services.registry.names() == []
+    assert len(waited) == 3
+
+
+@pytest.mark.parametrize(
+    ("outcome", "shown", "hidden"),
+    [
+        (Prepared(), ["key   as given or made before", "page  http://127.0.0.1:8123/\n"], "#key"),
+        (Prepared("dk_1"), ["/#key=dk_1\n", "dk_1   (shown once)"], "kept"),
+        (Prepared("dk_1", Path("d/demo-key")), ["(shown once; kept in d/demo-key)"], "as given"),
+        (Prepared(None, Path("d/demo-key")), ["key   d/demo-key"], "dk_"),
+    ],
+)
+def test_the_announcement_has_the_address_and_the_key_if_it_is_made_now(
+    outcome: Prepared, shown: list[str], hidden: str
+) -> None:
+    text = outcome.announcement(Settings(workers=3), port=8123, embedded=True)
+    assert "Discreet" in text.splitlines()[0]
+    assert "(3 workers, embedded store in .discreet)" in text
+    assert all(part in text for part in shown)
+    assert hidden not in text
+    assert "http://[::1]:1/docs" in Prepared().announcement(
+        Settings(host="::1"), port=1, embedded=False
+    )

@@ -1,0 +1,43 @@
+"""The socket, and gunicorn's settings. Workers really run in tests/end_to_end."""
+
+import socket
+
+import pytest
+
+from discreet.errors import InvalidArgument
+from discreet.serving import GunicornServer, UvicornWorker, listen
+from discreet.settings import Settings
+
+
+def test_a_free_port_is_listened_on() -> None:
+    with listen(Settings(port=0)) as listener:
+        host, port = listener.getsockname()
+        assert host == "127.0.0.1"
+        with socket.create_connection((host, port), timeout=10):
+            pass
+
+
+def test_a_port_in_use_and_a_foreign_address_are_named() -> None:
+    with listen(Settings(port=0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(InvalidArgument, match="in use") as caught:
+            listen(Settings(port=port))
+    assert caught.value.argument == "--port"
+    for host in ("203.0.113.7", "no-such-host.invalid"):
+        with pytest.raises(InvalidArgument) as caught:
+            listen(Settings(host=host, port=0))
+        assert caught.value.argument == "--host"
+
+
+def test_gunicorn_is_told_what_the_settings_say() -> None:
+    settings = Settings(port=0, workers=3, keep_alive_seconds=7, stop_seconds=9)
+    with listen(settings) as listener:
+        server = GunicornServer(settings, listener, each_second=lambda: None)
+        try:
+            assert server.cfg.workers == 3
+            assert server.cfg.keepalive == 7
+            assert server.cfg.graceful_timeout == 9
+            assert server.cfg.worker_class is UvicornWorker
+            assert server.load().title == "Discreet"
+        finally:
+            socket.close(server._descriptor)
