@@ -1,6 +1,7 @@
 """The application of one worker: what its lifespan opens, watches and closes."""
 
 import asyncio
+import itertools
 
 import pytest
 
@@ -9,7 +10,7 @@ from discreet.errors import SeededNoiseRefused, StoreUnavailable
 from discreet.research.noise import SeededNoise
 from discreet.settings import Settings
 from discreet.state.memory import MemoryStore
-from tests.api.conftest import calling
+from tests.api.conftest import Caller, calling
 from tests.api.stores import GONE, MoodyStore
 
 pytestmark = pytest.mark.anyio
@@ -45,22 +46,23 @@ async def test_what_is_opened_is_closed() -> None:
     assert {task for task in asyncio.all_tasks() if not task.done()} <= before
 
 
-async def series(caller: object, name: str) -> list[str]:
-    text = (await caller.get("/metrics")).text  # type: ignore[attr-defined]
-    return [line for line in text.splitlines() if line.startswith(name)]
+async def shows(caller: Caller, line: str) -> None:
+    """Return once a scrape has a line that begins so."""
+    async with asyncio.timeout(20 * CHECK_SECONDS):
+        for _ in itertools.count():
+            text = (await caller.get("/metrics")).text
+            if any(one.startswith(line) for one in text.splitlines()):
+                return
 
 
 async def test_the_store_and_the_recommenders_are_looked_at_all_the_time() -> None:
     store = MoodyStore()
     async with calling(store) as caller:
-        async with asyncio.timeout(20 * CHECK_SECONDS):
-            # A recommender that nobody has asked yet is there, at zero.
-            while not await series(caller, 'discreet_items_total{algorithm="p-dap"'):
-                await asyncio.sleep(0.05)
-            for mood, shown in ((GONE, "0.0"), (KeyError("canary"), "0.0"), (None, "1.0")):
-                store.mood = mood
-                while await series(caller, "discreet_store_up ") != [f"discreet_store_up {shown}"]:
-                    await asyncio.sleep(0.05)
+        # A recommender that nobody has asked yet is there, at zero.
+        await shows(caller, 'discreet_items_total{algorithm="p-dap",recommender="films"} 0.0')
+        for mood, up in ((GONE, 0), (KeyError("canary"), 0), (None, 1)):
+            store.mood = mood
+            await shows(caller, f"discreet_store_up {up}.0")
 
 
 async def test_every_operation_has_an_id_a_tag_and_a_description() -> None:

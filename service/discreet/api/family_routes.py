@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from fastapi import APIRouter
 
-from discreet.api import collaborative, federation, mirror_descent, voters
+from discreet.api import collaborative, fclub, mirror_descent, voters
 
 FAMILY_ROUTERS: Sequence[APIRouter] = (
     collaborative.router,
-    federation.router,
+    fclub.router,
     mirror_descent.router,
     voters.router,
 )

@@ -286,6 +286,16 @@ class UpdatesFromServers:
             self._messages[1][server] = None if merged is None else merged.encode()
         return self._messages[1][server]
 
+    def note_received(self, *, label: str, size: int) -> None:
+        """Report a message of so many bytes from a local server."""
+        self._recommender.observer.exchanged(
+            recommender=self._recommender.name,
+            peer=label,
+            direction="received",
+            outcome="answered",
+            size=size,
+        )
+
 
 def _write_server(wanted: int, totals: dict[tuple[int, ...], NoisyUpdate]) -> bytes:
     return to_json(

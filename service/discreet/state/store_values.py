@@ -1,0 +1,217 @@
+"""What a store keeps beside ledgers, claims and sums: blobs, events, queues, pages and the rest.
+
+Blobs hold released models; the others hold what single families and the registry need.
+"""
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What the store knows about a caller's event id.
+
+    `fingerprint` is a keyed digest of the request that claimed it first; `answer` is the sealed
+    answer once there is one.
+    """
+
+    fingerprint: bytes
+    answer: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """All documents at one epoch. The epoch grows with every change."""
+
+    epoch: int
+    documents: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A value that is replaced as a whole; every replacement adds one to its version."""
+
+    version: int
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a write into a page: its length now, and what the guard's place held."""
+
+    done: bool
+    length: int
+    found: bytes
+
+
+class Blobs(Protocol):
+    """Whole values, each replaced as a whole: released models, and documents of families."""
+
+    def load(self, *, keys: Sequence[bytes]) -> Awaitable[Sequence[Blob | None]]:
+        """Return the blobs of these names, None where there is none."""
+        ...
+
+    def versions(self, *, keys: Sequence[bytes]) -> Awaitable[Sequence[int]]:
+        """Return the version of each without its content; 0 where there is none."""
+        ...
+
+    def save(
+        self, *, key: bytes, content: bytes, expected: int | None = None
+    ) -> Awaitable[int | None]:
+        """Replace a blob and return its new version; an erased one begins again at 1.
+
+        With `expected`, only if that is its version still (0: there must be none); returns None,
+        changing nothing, when somebody else was faster: load again and retry.
+        """
+        ...
+
+    def erase(self, *, keys: Sequence[bytes]) -> Awaitable[None]:
+        """Erase the blobs and the pages of these names. Idempotent."""
+        ...
+
+
+class Events(Protocol):
+    """Caller-supplied event ids: the answer to a retry is the answer already given."""
+
+    def claim_event(self, *, event: bytes, fingerprint: bytes, ttl: int) -> Awaitable[Event]:
+        """Claim the event for this fingerprint if it is free; return what stands there now."""
+        ...
+
+    def answer_event(self, *, event: bytes, answer: bytes, ttl: int) -> Awaitable[bytes]:
+        """Store the answer unless there is one; return the one that stands, and release only that.
+
+        Raises `UnknownDecision`, storing nothing, if nobody claims the event (it expired or was
+        forgotten meanwhile): two retries that share one paid marker could otherwise each release
+        an answer of their own. For the same reason `ttl` must not be shorter than the marker's,
+        and whoever erases a client forgets the markers first and the events after.
+        """
+        ...
+
+    def find_event(self, *, event: bytes) -> Awaitable[Event | None]:
+        """Return the event, or None."""
+        ...
+
+    def forget_event(self, *, event: bytes) -> Awaitable[None]:
+        """Erase the event."""
+        ...
+
+
+class Queues(Protocol):
+    """Messages that must reach another instance sooner or later, and other named sets."""
+
+    def put_message(self, *, queue: bytes, name: bytes, content: bytes) -> Awaitable[None]:
+        """Keep a message until it is removed; the same name again replaces it."""
+        ...
+
+    def messages(self, *, queue: bytes, most: int) -> Awaitable[Mapping[bytes, bytes]]:
+        """Return up to `most` messages by name, a uniform sample if there are more."""
+        ...
+
+    def remove_message(self, *, queue: bytes, name: bytes) -> Awaitable[None]:
+        """Forget a message. Idempotent."""
+        ...
+
+    def count_messages(self, *, queue: bytes) -> Awaitable[int]:
+        """Return how many messages wait."""
+        ...
+
+
+class Pages(Protocol):
+    """Byte strings that grow and are written in place."""
+
+    def read_page(self, *, page: bytes, start: int = 0, end: int | None = None) -> Awaitable[bytes]:
+        """Return the bytes in [start, end) as far as the page has them; `end` None is its end."""
+        ...
+
+    def write_page(
+        self,
+        *,
+        page: bytes,
+        writes: Sequence[tuple[int, bytes]],
+        guard: tuple[int, bytes] | None = None,
+    ) -> Awaitable[Written]:
+        """Write each content at its offset, in turn, in one atomic step; gaps are zeros.
+
+        With a `guard`, only if those bytes stand at that offset now; otherwise nothing changes,
+        and `found` tells what stands there (less, or nothing, where the page ends).
+        """
+        ...
+
+    def append_page(
+        self, *, page: bytes, content: bytes, expected: int | None = None
+    ) -> Awaitable[int | None]:
+        """Append and return the new length, or None, changing nothing, if it was not `expected`.
+
+        Raises `StateOverflow`, changing nothing, if the page would exceed `checks.MOST_PAGE`.
+        """
+        ...
+
+
+class Rosters(Protocol):
+    """Consecutive numbers, 0, 1, 2, …, for names, given once and for ever."""
+
+    def enrol(self, *, roster: bytes, names: Sequence[bytes]) -> Awaitable[Sequence[int]]:
+        """Return the number of each name, giving the next free one to a name that has none."""
+        ...
+
+    def number_of(
+        self, *, roster: bytes, names: Sequence[bytes]
+    ) -> Awaitable[Sequence[int | None]]:
+        """Return the number of each name, or None."""
+        ...
+
+    def roster_size(self, *, roster: bytes) -> Awaitable[int]:
+        """Return how many names have a number."""
+        ...
+
+    def remove_roster(self, *, roster: bytes) -> Awaitable[None]:
+        """Forget every name; the next to be enrolled is 0 again. Idempotent."""
+        ...
+
+
+class Leases(Protocol):
+    """One worker at a time does the background work."""
+
+    def hold(self, *, lease: bytes, holder: bytes, seconds: float) -> Awaitable[bool]:
+        """Take or renew a lease for so long; tell whether `holder` has it now.
+
+        A lease saves work that others do already. It does not prove that they have stopped: a
+        holder may be slower than its lease. What must happen once needs `expected`, a guard, a
+        marker or a claim as well.
+        """
+        ...
+
+    def let_go(self, *, lease: bytes, holder: bytes) -> Awaitable[None]:
+        """End the lease if `holder` has it. Idempotent."""
+        ...
+
+
+class Configurations(Protocol):
+    """Recommenders and API keys as documents, and secrets. Small, read whole."""
+
+    def epoch(self) -> Awaitable[int]:
+        """Return the registry's epoch: grows with every `put_document` and `remove_document`."""
+        ...
+
+    def registry(self) -> Awaitable[Registry]:
+        """Return every document and the epoch they belong to, consistently."""
+        ...
+
+    def put_document(
+        self, *, name: str, document: bytes, expected: bytes | None
+    ) -> Awaitable[bool]:
+        """Replace a document and advance the epoch, if what stands there is still `expected`.
+
+        `expected` None means that there must be none yet. Returns False, changing nothing, when
+        somebody else was faster: read again and retry.
+        """
+        ...
+
+    def remove_document(self, *, name: str) -> Awaitable[bool]:
+        """Remove a document and advance the epoch; tell whether it was there."""
+        ...
+
+    def secret(self, *, name: str, proposal: bytes) -> Awaitable[bytes]:
+        """Return the secret of that name, storing `proposal` first if there is none."""
+        ...
