@@ -1,7 +1,7 @@
 """How fast Discreet is, beside two other services in the same run.
 
-    make bench                                  a table, in about 25 minutes
-    make bench ARGS=--quick                     a look, in about six
+    make bench                                  a table, in about 35 minutes
+    make bench ARGS=--quick                     a look, in about eight
     make bench ARGS=--json                      one JSON object and nothing else
     make bench ARGS="--only batch,memory"       some sections
     make bench ARGS="--save run.json --chart run.svg"
@@ -18,6 +18,8 @@ Sections, with rough minutes on two cores (and with --quick):
   feedback   the same of /feedback                                                8    (1.5)
   batch      decisions a second in batches of 1,000                               1    (0.3)
   scaling    how the cost grows with arms, dimensions, cells, clients, candidates 10   (3)
+  clients    our client of the store beside redis-py and coredis                  7    (1.5)
+  protocol   with the short way for requests (protocol.py) and without            3    (0.5)
   memory     bytes in the store                                                   0.5  (0.5)
   mixed      all families at a constant rate of arrivals                          1    (0.5)
 
@@ -32,7 +34,7 @@ import platform
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -40,19 +42,23 @@ from pathlib import Path
 from typing import Any
 
 import chart
+import clients
 import redis
 import report
 from batches import batches
-from compare import compare
+from compare import compare, compare_variants
 from drive import CONNECTIONS, closed_loop_tool
 from footprint import footprint
 from growth import scaling
 from mixed import mixed
-from stage import Target, discreet, gunicorn
+from stage import OUR_CLIENT, Target, discreet, gunicorn
+from store_clients import installed
 
 from discreet.state.embedded import EmbeddedStore
 
-SECTIONS = ("recommend", "feedback", "batch", "scaling", "memory", "mixed")
+SECTIONS = (
+    "recommend", "feedback", "batch", "scaling", "clients", "protocol", "memory", "mixed",
+)  # fmt: skip
 PATHS = ("recommend", "feedback")
 
 
@@ -84,7 +90,7 @@ def machine(store: str) -> Found:
     model = re.search(r"model name\s*:\s*(.+)", text)
     server = redis.from_url(store)
     try:
-        told: Any = server.info("server")
+        about: Any = server.info("server")
         fsync: Any = server.config_get("appendfsync")
     finally:
         server.close()
@@ -92,7 +98,7 @@ def machine(store: str) -> Found:
         "cpu": model[1] if model else platform.processor(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
-        "valkey": told.get("valkey_version", told["redis_version"]),
+        "valkey": about.get("valkey_version", about["redis_version"]),
         "fsync": fsync["appendfsync"],
         "load_average_before": round(os.getloadavg()[0], 2),
         "connections": CONNECTIONS,
@@ -123,6 +129,14 @@ def measured(
         for path in PATHS:
             if path in sections:
                 done(path, of_path(store, path, pace))
+        if "clients" in sections:
+            say("clients of the store, commands")
+            commands = clients.on_own_store(*(clients.QUICK if quick else clients.FULL))
+            say("clients of the store, requests")
+            done("clients", {"commands": commands, "requests": of_clients(store, pace)})
+        if "protocol" in sections:
+            say("with protocol.py and without")
+            done("protocol", of_protocols(store, pace))
         alone: dict[str, Callable[[Target], Found]] = {
             "batch": lambda target: batches(
                 target, seconds=pace.seconds, rounds=pace.rounds, say=say
@@ -162,6 +176,34 @@ def of_path(store: str, path: str, pace: Pace) -> Found:
                 say=say,
             )
     return report.with_summary(by_workers)
+
+
+def of_clients(store: str, pace: Pace) -> Found:
+    """Compare Discreet over each client of the store, one worker each."""
+    with ExitStack() as servers:
+        targets = {
+            name: servers.enter_context(discreet(store, client=name))
+            for name in (OUR_CLIENT, *installed())
+        }
+        return of_variants(targets, pace)
+
+
+def of_protocols(store: str, pace: Pace) -> Found:
+    """Compare Discreet with the short way for requests and without, one worker each."""
+    with ExitStack() as servers:
+        targets = {
+            name: servers.enter_context(discreet(store, http=name))
+            for name in ("direct", "uvicorn")
+        }
+        return of_variants(targets, pace)
+
+
+def of_variants(targets: Mapping[str, Target], pace: Pace) -> Found:
+    """Compare servers that differ in one thing, on both paths."""
+    return {
+        path: compare_variants(targets, path, seconds=pace.seconds, rounds=pace.rounds, say=say)
+        for path in PATHS
+    }
 
 
 def sections_of(text: str) -> tuple[str, ...]:

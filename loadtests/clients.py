@@ -13,7 +13,6 @@ the store's work included (making commands and reading replies), the server's no
 
 import argparse
 import gc
-import importlib.util
 import itertools
 import json
 import statistics
@@ -25,7 +24,8 @@ from typing import Any, NamedTuple
 
 import redis
 import uvloop
-from store_clients import CoredisClient, RedisPyClient
+from stage import OUR_CLIENT
+from store_clients import CLIENTS, installed
 
 from discreet.privacy.charges import Charge, Limit
 from discreet.state.embedded import EmbeddedStore
@@ -33,7 +33,6 @@ from discreet.state.keys import StoreKeys
 from discreet.state.redis_store import RedisStore, open_store
 from discreet.state.stores import Debit, FeedbackRecord, Store
 
-OURS = "ours"
 FSYNC = ("always", "everysec")
 PEOPLE = 10_000
 CHARGE = Charge(nano_epsilon=1_000, nano_rho=10, pico_delta=0)
@@ -109,11 +108,8 @@ async def stretch(
 
 async def measured(url: str, seconds: float, turns: int) -> dict[str, Any]:
     """Return the figures of every client by fsync and work."""
-    stores = {OURS: open_store(url), "redis-py": RedisStore(RedisPyClient(url), StoreKeys())}
-    if importlib.util.find_spec("coredis"):
-        stores["coredis"] = RedisStore(CoredisClient(url), StoreKeys())
-    else:
-        print("  coredis is not installed and is left out", file=sys.stderr)
+    stores = {OUR_CLIENT: open_store(url)}
+    stores |= {name: RedisStore(CLIENTS[name](url), StoreKeys()) for name in installed()}
     numbers = itertools.count()
     found: dict[str, Any] = {}
     for store in stores.values():
@@ -139,7 +135,7 @@ async def measured(url: str, seconds: float, turns: int) -> dict[str, Any]:
 
 
 def _figures(samples: dict[str, list[Stretch]], client: str) -> dict[str, float]:
-    pairs = list(zip(samples[client], samples[OURS], strict=True))
+    pairs = list(zip(samples[client], samples[OUR_CLIENT], strict=True))
 
     def median(values: Iterator[float]) -> float:
         return round(statistics.median(values), 2)
@@ -170,6 +166,16 @@ def table(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+FULL, QUICK = (1.0, 7), (0.3, 3)
+"""Seconds of a stretch, and turns."""
+
+
+def on_own_store(seconds: float, turns: int) -> dict[str, Any]:
+    """Measure on a store that nothing else uses."""
+    with tempfile.TemporaryDirectory() as folder, EmbeddedStore(folder) as url:
+        return uvloop.run(measured(url, seconds, turns))
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(
@@ -178,9 +184,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="short stretches, few turns")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     chosen = parser.parse_args()
-    seconds, turns = (0.3, 3) if chosen.quick else (1.0, 7)
-    with tempfile.TemporaryDirectory() as folder, EmbeddedStore(folder) as url:
-        found = uvloop.run(measured(url, seconds, turns))
+    found = on_own_store(*(QUICK if chosen.quick else FULL))
     print(json.dumps(found, indent=2) if chosen.json else table(found))
 
 

@@ -1,13 +1,13 @@
-"""Discreet, the floor and the alternative on one path, turn by turn.
+"""Several servers on one path, turn by turn: Discreet beside others, or beside itself.
 
 A turn is one run of each, one right after the other, with everything that they will be sent made
 before. A ratio is taken within a turn, where the machine's noise falls on both alike, and the
-median of these ratios counts. Discreet stands in the middle and the order is turned round every
-time, so that it is the neighbour of both, as often before as after.
+median of these ratios counts. The order is turned round every time. Discreet stands between the
+floor and the alternative, so that it is the neighbour of both, as often before as after.
 """
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,8 +24,9 @@ from drive import (
 from stage import Target
 
 ORDER = ("floor", "discreet", "alternative")
-_GUESS = {"floor": 8_000, "discreet": 8_000, "alternative": 1_000}
+_GUESS = 8_000
 """Requests a second of one worker to prepare for, until a turn has shown how many it takes."""
+_GUESSES = {"alternative": 1_000}
 
 
 def compare(
@@ -38,6 +39,7 @@ def compare(
     say: Say,
 ) -> dict[str, Any]:
     """Measure throughput in a closed loop, and latency at half of the floor's, in an open one."""
+    targets = {name: targets[name] for name in ORDER}
     supplies = {name: Supply(targets[name], path) for name in ORDER}
     rates = _throughput_turns(targets, supplies, path, seconds=seconds, rounds=rounds, say=say)
     floor = statistics.median(one.requests_per_second for one in rates["floor"])
@@ -49,16 +51,43 @@ def compare(
         "offered_rps": offered,
         "ratio_to_floor": ratio(rates["discreet"], rates["floor"]),
         "ratio_to_alternative": ratio(rates["discreet"], rates["alternative"]),
-        **{name: _figures(rates[name], waits[name]) for name in reversed(ORDER)},
+        **{name: {**_speed(rates[name]), **_waiting(waits[name])} for name in reversed(ORDER)},
+    }
+
+
+def compare_variants(
+    targets: Mapping[str, Target], path: str, *, seconds: float, rounds: int, say: Say
+) -> dict[str, Any]:
+    """Measure throughput of servers that differ in one thing; ratios are to the first of them."""
+    supplies = {name: Supply(target, path) for name, target in targets.items()}
+    rates = _throughput_turns(targets, supplies, path, seconds=seconds, rounds=rounds, say=say)
+    first = rates[next(iter(targets))]
+    return {
+        name: {
+            **_speed(samples),
+            "rps_ratio": ratio(samples, first),
+            "cpu_ratio": _turn_ratios(
+                zip(
+                    (one.cpu_microseconds for one in samples),
+                    (one.cpu_microseconds for one in first),
+                    strict=True,
+                )
+            ),
+        }
+        for name, samples in rates.items()
     }
 
 
 def ratio(ours: Sequence[Sample], theirs: Sequence[Sample]) -> dict[str, float]:
-    """Return the median of the ratios by turn, with the lowest and the highest."""
-    turns = [
-        one.requests_per_second / other.requests_per_second
+    """Return how many times as fast we are: the median of the turns, and their range."""
+    return _turn_ratios(
+        (one.requests_per_second, other.requests_per_second)
         for one, other in zip(ours, theirs, strict=True)
-    ]
+    )
+
+
+def _turn_ratios(pairs: Iterable[tuple[float, float]]) -> dict[str, float]:
+    turns = [one / other for one, other in pairs]
     return {
         "median": round(statistics.median(turns), 2),
         "min": round(min(turns), 2),
@@ -66,9 +95,9 @@ def ratio(ours: Sequence[Sample], theirs: Sequence[Sample]) -> dict[str, float]:
     }
 
 
-def order(turn: int) -> Sequence[str]:
+def order(turn: int, names: Iterable[str] = ORDER) -> Sequence[str]:
     """Return who goes first in this turn, and who follows."""
-    return ORDER if turn % 2 == 0 else ORDER[::-1]
+    return [*names] if turn % 2 == 0 else [*names][::-1]
 
 
 class Supply:
@@ -90,7 +119,7 @@ class Supply:
         if not self._once:
             return 0
         again = max(0, count - len(self._left))
-        # Those that were on their way when the load stopped were heard, but not counted.
+        # Those that were on their way when the load stopped arrived, but were not counted.
         del self._left[: count + 2 * CONNECTIONS]
         return again
 
@@ -104,14 +133,17 @@ def _throughput_turns(
     rounds: int,
     say: Say,
 ) -> dict[str, list[Sample]]:
-    samples: dict[str, list[Sample]] = {name: [] for name in ORDER}
-    expected = {name: _GUESS[name] * len(targets[name].workers) * seconds for name in ORDER}
-    for name in ORDER:  # connections, caches, and the ledgers' first debit
+    samples: dict[str, list[Sample]] = {name: [] for name in targets}
+    expected = {
+        name: _GUESSES.get(name, _GUESS) * len(target.workers) * seconds
+        for name, target in targets.items()
+    }
+    for name in targets:  # connections, caches, and the ledgers' first debit
         warming = supplies[name].at_least(int(expected[name] / seconds))
         supplies[name].sent(throughput(targets[name], f"/{path}", warming, 1).requests)
     for turn in range(rounds):
-        bodies = {name: supplies[name].at_least(int(expected[name])) for name in ORDER}
-        for name in order(turn):
+        bodies = {name: supplies[name].at_least(int(expected[name])) for name in targets}
+        for name in order(turn, targets):
             found = throughput(targets[name], f"/{path}", bodies[name], seconds)
             again = supplies[name].sent(found.requests)
             samples[name].append(replace(found, repeated=again))
@@ -134,11 +166,11 @@ def _latency_turns(
     rounds: int,
     say: Say,
 ) -> dict[str, list[Latency]]:
-    waits: dict[str, list[Latency]] = {name: [] for name in ORDER}
+    waits: dict[str, list[Latency]] = {name: [] for name in targets}
     arrivals = int(rate * (seconds + 1))
     for turn in range(rounds):
-        bodies = {name: supplies[name].at_least(arrivals) for name in ORDER}
-        for name in order(turn):
+        bodies = {name: supplies[name].at_least(arrivals) for name in targets}
+        for name in order(turn, targets):
             found = latency(targets[name], f"/{path}", bodies[name], rate=rate, seconds=seconds)
             waits[name].append(found)
             supplies[name].sent(arrivals)
@@ -149,11 +181,16 @@ def _latency_turns(
     return waits
 
 
-def _figures(samples: Sequence[Sample], waits: Sequence[Latency]) -> dict[str, Any]:
+def _speed(samples: Sequence[Sample]) -> dict[str, Any]:
     return {
         "rps": round(statistics.median(one.requests_per_second for one in samples)),
         "cpu_us": round(statistics.median(one.cpu_microseconds for one in samples)),
         "repeated": sum(one.repeated for one in samples),
+    }
+
+
+def _waiting(waits: Sequence[Latency]) -> dict[str, Any]:
+    return {
         "p50_ms": round(statistics.median(one.p50_ms for one in waits), 2),
         "p99_ms": round(statistics.median(one.p99_ms for one in waits), 2),
         "dropped": sum(one.dropped for one in waits),

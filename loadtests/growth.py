@@ -3,31 +3,44 @@
 Cost is the worker's CPU time a request, which a busy machine disturbs less than it does requests a
 second. Within a series everything is put in place first, on one server; then the sizes are asked in
 turn, several times. Growth is the median of the turns' ratios of the last size to the first.
+
+Answers are made from released models, so what was learned counts once it is released. Releases go
+by the clock; those of a series are held back while it is measured.
 """
 
+import json
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import httpx
+import numpy as np
 from callers import MOST, Caller, ask_in_batches, batch_body, chunks, feedback_on, ids_of
 from drive import Sample, Say, recommend_bodies, throughput
-from stage import HEADERS, Target, document
+from stage import PRIVATE, Target, document
 
 ARMS = (10, 100, 1_000)
 DIMENSIONS = (2, 100, 1_000, 10_000)
-CELLS = (1, 1_000, 100_000)
+CELLS = (1, 100, 1_000)
 CLIENTS = (1, 1_000, 1_000_000)
 CANDIDATES = (10, 100, 1_000)
-QUICK_CELLS = (1, 1_000, 10_000)
+DESCRIBED = (1, 10, 100)
+QUICK_CELLS = (1, 100, 500)
 QUICK_CLIENTS = (1, 1_000, 20_000)
 
 _ASKED = 60_000
 """Different questions in the series where it matters that no turn meets what the last one met."""
 _STEP = 15_000
-_EAGER = {"base": 1.0, "growth": 0.01}
-"""A partition whose cells split after one or two arrivals: many cells from little feedback."""
+_EAGER: dict[str, Any] = {
+    "partition": {"base": 1.0, "growth": 0.01},
+    "privacy": {**PRIVATE, "feedback": "exact"},
+}
+"""Cells that split at the first release after one or two pieces of feedback, without noise that
+would have to be exceeded first: many cells from little feedback."""
+_OFTEN = {"seconds": 0.05, "growth": 0.0}
+_NEVER = {"seconds": 86_400.0}
+_FEATURES, _NONZEROS = 1_000_000, 50
+_PATIENCE = 60.0
 
 Bodies = Mapping[int, Sequence[str]]
 
@@ -40,6 +53,7 @@ def scaling(target: Target, *, quick: bool, say: Say) -> dict[str, Any]:
         "arms": lambda: (_arms(target), {}),
         "dimensions": lambda: (_dimensions(target), {}),
         "candidates": lambda: (_candidates(target), {}),
+        "described": lambda: (_described(target), {}),
         "clients": lambda: (_clients(target, clients, say), {}),
         "cells": lambda: _cells(target, cells, say),
     }
@@ -93,9 +107,12 @@ def _arms(target: Target) -> Bodies:
     """Grow the catalogue."""
     bodies = {}
     for arms in ARMS:
-        target.put(f"arms-{arms}", document(items=arms))
-        bodies[arms] = recommend_bodies(4_000, name=f"arms-{arms}")
+        name = f"arms-{arms}"
+        target.put(name, document(items=arms, releases=_OFTEN))
+        bodies[arms] = recommend_bodies(4_000, name=name)
         teach(target, bodies[arms][:2_000])
+        wait_for_release(target, name, bodies[arms][0])
+        target.put(name, document(items=arms, releases=_NEVER))
     return bodies
 
 
@@ -124,13 +141,47 @@ def _candidates(target: Target) -> Bodies:
     return bodies
 
 
+def _described(target: Target) -> Bodies:
+    """Grow a list of candidates whose sparse features come with the question (mirror-descent)."""
+    name = "described"
+    target.put(
+        name,
+        {
+            "algorithm": "mirror-descent",
+            "features": {"dimension": _FEATURES},
+            "privacy": PRIVATE,
+            "releases": _NEVER,
+        },
+    )
+    rng = np.random.default_rng(0)
+
+    def candidate(number: int) -> dict[str, Any]:
+        indices = np.sort(rng.choice(_FEATURES, _NONZEROS, replace=False)).tolist()
+        values = rng.random(_NONZEROS).round(4).tolist()
+        return {"id": f"item-{number}", "features": {"indices": indices, "values": values}}
+
+    return {
+        size: [
+            json.dumps(
+                {
+                    "recommender": name,
+                    "client": f"client-{number}",
+                    "candidates": [candidate(place) for place in range(size)],
+                }
+            )
+            for number in range(40)
+        ]
+        for size in DESCRIBED
+    }
+
+
 def _clients(target: Target, sizes: Sequence[int], say: Say) -> Bodies:
     """Grow the number of ledgers: every client is debited once before anything is measured."""
     target.put("clients", document())
     for start in range(0, sizes[-1], 100 * MOST):
-        lot = range(start, min(start + 100 * MOST, sizes[-1]))
-        ask_in_batches(target, [_by_client(number, number) for number in lot])
-        say(f"clients: {lot[-1] + 1:,} ledgers")
+        chunk = range(start, min(start + 100 * MOST, sizes[-1]))
+        ask_in_batches(target, [_by_client(number, number) for number in chunk])
+        say(f"clients: {chunk[-1] + 1:,} ledgers")
     bodies = {}
     for clients in sizes:
         stride = max(1, clients // _ASKED)
@@ -148,42 +199,46 @@ def _cells(target: Target, sizes: Sequence[int], say: Say) -> tuple[Bodies, dict
     bodies, reached = {}, {}
     for cells in sizes:
         name = f"cells-{cells}"
-        target.put(name, document(partition={"base": 1e12} if cells == 1 else _EAGER))
+        shape: dict[str, Any] = {"partition": {"base": 1e12}} if cells == 1 else _EAGER
+        target.put(name, document(**shape, releases=_OFTEN))
         reached[str(cells)] = _grow(target, name, cells, say)
+        target.put(name, document(**shape, releases=_NEVER))
         bodies[cells] = recommend_bodies(_ASKED, name=name)
     return bodies, {"cells": reached}
 
 
 def _grow(target: Target, name: str, cells: int, say: Say) -> int:
+    """Teach and release until there are so many cells in the released model, or no more come."""
     known = taught = 0
-    while known < cells and taught < 5 * cells:
-        # Twice as much each time, because counting the cells takes seconds; in the end what is
-        # missing, when about every other piece makes a cell.
-        lot = max(50, min(taught, 2 * (cells - known)))
-        # Whatever is asked before its feedback is heard falls into one cell; the contexts spread
-        # evenly, so that a quarter of the known cells rarely meets one of them twice.
-        together = min(MOST, max(50, known // 4))
-        teach(target, recommend_bodies(lot, start=taught, name=name), together=together)
-        taught += lot
-        known = _cells_of(target, name)
+    while True:
+        bodies = recommend_bodies(MOST, start=taught, name=name)
+        teach(target, bodies)
+        taught += len(bodies)
+        wait_for_release(target, name, bodies[0])
+        before, known = known, int(target.sample("discreet_cells", name))
         say(f"{name}: {known:,} cells after {taught:,} pieces of feedback")
-    return known
+        if known >= cells or known == before:
+            return known
 
 
-def teach(target: Target, bodies: Sequence[str], *, together: int = MOST) -> None:
+def teach(target: Target, bodies: Sequence[str]) -> None:
     """Ask, and answer each with a reward, in batches."""
     with Caller(target) as caller:
-        for chunk in chunks(bodies, together):
+        for chunk in chunks(bodies):
             asked = caller.post_batch("recommend", batch_body("recommend", chunk), len(chunk))
-            told = feedback_on(ids_of(asked))
-            caller.post_batch("feedback", batch_body("feedback", told), len(chunk))
+            feedback = feedback_on(ids_of(asked))
+            caller.post_batch("feedback", batch_body("feedback", feedback), len(chunk))
 
 
-def _cells_of(target: Target, name: str) -> int:
-    """Return how many cells a survey has counted; a survey may be a second or two behind."""
-    time.sleep(3)
-    text = httpx.get(f"{target.url}/metrics", headers=HEADERS, timeout=30).text
-    for line in text.splitlines():
-        if line.startswith("discreet_cells{") and f'recommender="{name}"' in line:
-            return int(float(line.rsplit(" ", 1)[1]))
-    return 0
+def wait_for_release(target: Target, name: str, body: str) -> None:
+    """Wait until everything that was learned so far is released."""
+    # The next release may have begun before the last feedback came; the one after it has not.
+    wanted = target.sample("discreet_release", name) + 2
+    deadline = time.monotonic() + _PATIENCE
+    with Caller(target) as caller:
+        while target.sample("discreet_release", name) < wanted:
+            if time.monotonic() > deadline:
+                raise SystemExit(f"{name}: no model was released within {_PATIENCE:g} s")
+            # Nothing is released for a recommender that nobody asks.
+            caller.post("/recommend", body.encode())
+            time.sleep(0.1)

@@ -33,7 +33,7 @@ from typing import Any
 import httpx
 import numpy as np
 from drive import recommend_bodies
-from stage import HEADERS, HERE, KEY, Target, discreet, document
+from stage import HEADERS, HERE, KEY, PLENTY, PRIVATE, Target, discreet, document
 
 from discreet.state.embedded import EmbeddedStore
 
@@ -54,13 +54,31 @@ def documents() -> dict[str, dict[str, Any]]:
     waves = np.cos(np.outer(np.arange(ITEMS), np.arange(1, 11))).round(4).tolist()
     dense = [{"id": name, "features": waves[at]} for at, name in enumerate(names)]
     thin = [{"id": name, "features": sparse(at)} for at, name in enumerate(names)]
-    plenty = {"privacy": {"budget": {"epsilon": 1e6, "delta": 1e-3}}}
     return {
         "p-dap": document(),
-        "fclub": {"role": "local", "dimensions": 10, "norms": "scale", "items": dense},
-        "mirror-descent": {"features": {"clients": 100, "items": 100}, "items": thin, **plenty},
-        "p-rec": {"objects": OBJECTS, "voters": VOTERS, "horizon": 999, "peers": 750, **plenty},
-        "collaborative": {"items": names, "training": {"seconds": 1}},
+        "fclub": {
+            "role": "local",
+            "dimensions": 10,
+            "norms": "scale",
+            "items": dense,
+            "privacy": {"feedback": PRIVATE["feedback"]},
+        },
+        "mirror-descent": {
+            "features": {"clients": 100, "items": 100},
+            "items": thin,
+            "privacy": PRIVATE,
+        },
+        "p-rec": {
+            "objects": OBJECTS,
+            "voters": VOTERS,
+            "horizon": 999,
+            "peers": 750,
+            "privacy": {"budget": PLENTY},
+        },
+        "collaborative": {
+            "items": names,
+            "privacy": {"answers": "on-device", "feedback": PRIVATE["feedback"]},
+        },
     }
 
 

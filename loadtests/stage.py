@@ -1,6 +1,7 @@
 """Servers to be measured, each in processes of its own, over one Valkey that syncs every write."""
 
 import os
+import re
 import secrets
 import signal
 import socket
@@ -17,6 +18,8 @@ import httpx
 
 HERE = Path(__file__).resolve().parent
 DISCREET = str(Path(sys.executable).parent / "discreet")
+SERVE_WITH = HERE / "serve_with.py"
+OUR_CLIENT = "ours"
 KEY = secrets.token_urlsafe(24)
 HEADERS = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
 _CALM = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -47,6 +50,21 @@ class Target:
         if answer.is_error:
             raise SystemExit(f"{name} was refused: {answer.text}")
 
+    def sample(self, series: str, recommender: str) -> float:
+        """Return a recommender's last value of a series; 0 if there is none yet."""
+        text = httpx.get(f"{self.url}/metrics", headers=HEADERS, timeout=30).text
+        found = re.search(rf'^{series}{{recommender="{recommender}"}} (\S+)$', text, re.MULTILINE)
+        return float(found[1]) if found else 0.0
+
+
+PLENTY = {"epsilon": 1e6, "delta": 1e-3}
+"""A budget that does not run out."""
+PRIVATE = {
+    "answers": {"epsilon": 1.0, "budget": PLENTY},
+    "feedback": {"epsilon": 1.0, "budget": PLENTY},
+}
+"""Both dials as they are by default, with budgets that do not run out."""
+
 
 def document(items: int = 20, dimensions: int = 2, **changes: Any) -> dict[str, Any]:
     """Return the recommender that most measurements ask: 20 items, budgets that do not run out."""
@@ -54,17 +72,30 @@ def document(items: int = 20, dimensions: int = 2, **changes: Any) -> dict[str, 
         "algorithm": "p-dap",
         "items": [f"item-{number}" for number in range(items)],
         "context": {"dimensions": dimensions},
-        "privacy": {"epsilon": 1.0, "budget": {"epsilon": 1e6}},
+        "privacy": PRIVATE,
         **changes,
     }
 
 
 @contextmanager
-def discreet(store: str, *, workers: int = 1) -> Iterator[Target]:
-    """Serve Discreet as it is shipped, with a recommender called bench."""
+def discreet(
+    store: str, *, workers: int = 1, client: str = OUR_CLIENT, http: str = "direct"
+) -> Iterator[Target]:
+    """Serve Discreet with a recommender called bench: as it is shipped, unless told otherwise.
+
+    `client` is what speaks to the store (`serve_with.py`). `http` is "direct", or "uvicorn" without
+    the short way for requests. Whoever differs has the store's keys for itself.
+    """
     port = _free_port()
-    command = [DISCREET, "serve", "--port", str(port), "--workers", str(workers)]
-    with _process(command, DISCREET_API_KEY=KEY, DISCREET_STORE=store) as running:
+    program = [DISCREET] if client == OUR_CLIENT else [sys.executable, str(SERVE_WITH), client]
+    command = [*program, "serve", "--port", str(port), "--workers", str(workers)]
+    settings = {
+        "DISCREET_API_KEY": KEY,
+        "DISCREET_STORE": store,
+        "DISCREET_HTTP": http,
+        "DISCREET_NAMESPACE": f"bench-{client}-{http}",
+    }
+    with _process(command, **settings) as running:
         url = f"http://127.0.0.1:{port}"
         _wait_for(f"{url}/health/ready")
         target = Target("discreet", url, _children(running.pid, workers))

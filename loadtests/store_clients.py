@@ -9,9 +9,10 @@ connections, repeated commands and clusters is not built again.
 """
 
 import asyncio
+import importlib.util
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -128,6 +129,17 @@ class CoredisClient(PipelineClient):
 
     async def close(self) -> None:
         await self._stack.aclose()
+
+
+CLIENTS: Mapping[str, type[PipelineClient]] = {
+    "redis-py": RedisPyClient,
+    "coredis": CoredisClient,
+}
+
+
+def installed() -> list[str]:
+    """Return the clients whose packages are here; coredis comes with the extra `bench`."""
+    return ["redis-py", *(["coredis"] if importlib.util.find_spec("coredis") else [])]
 
 
 def _plain(reply: Any) -> Any:

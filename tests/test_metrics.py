@@ -20,6 +20,7 @@ from discreet.metrics import FLUSH_SECONDS, Metrics
 from discreet.privacy.charges import NANO, UNLIMITED, Charge
 
 ALLOWED = {
+    "account",
     "recommender",
     "algorithm",
     "outcome",
@@ -36,6 +37,8 @@ P_DAP = {
     FamilyGauge.SPLITS: 2,
     FamilyGauge.EXPLORED: 4,
     FamilyGauge.RELEASE: 5,
+    FamilyGauge.RELEASED_AT: 1_000,
+    FamilyGauge.RELEASE_DUE: 1_060,
 }
 
 
@@ -132,6 +135,34 @@ def test_what_feedback_cost_is_counted_and_its_outcomes_are_told_apart() -> None
         assert found["discreet_feedback_total", labels] == 1
     assert by_name(metrics.render(), "discreet_rho_spent_total") == 1
     assert by_name(metrics.render(), "discreet_reward_total") == 1.0
+
+
+def test_the_two_accounts_are_told_apart() -> None:
+    metrics = Metrics(version="1")
+    films = {"recommender": "films", "algorithm": "p-dap"}
+    metrics.recommendation(
+        **films,
+        outcome=AnswerOutcome.PERSONALISED,
+        charge=Charge(nano_epsilon=NANO, nano_rho=NANO // 8),
+        items=2,
+        estimated_regret=0.0,
+        answers=2,
+    )
+    metrics.feedback(
+        **films, outcome=FeedbackOutcome.COUNTED, charge=Charge(UNLIMITED, nano_rho=NANO // 2)
+    )
+    metrics.spent(**films, charge=Charge(UNLIMITED, nano_rho=NANO // 4))
+    metrics.flush()
+    spent = {
+        (name, dict(pairs)["account"]): value
+        for (name, pairs), value in samples(metrics.render()).items()
+        if "account" in dict(pairs)
+    }
+    assert spent == {
+        ("discreet_epsilon_spent_total", "answers"): 2.0,
+        ("discreet_rho_spent_total", "answers"): 0.25,
+        ("discreet_rho_spent_total", "feedback"): 0.75,
+    }
 
 
 def test_everything_that_families_report_has_a_series() -> None:

@@ -86,18 +86,19 @@ async def test_an_absent_store_is_waited_for_as_long_as_the_settings_say(
     with pytest.raises(StoreUnavailable, match="--wait-store"):
         async with opened(Settings()):
             pass
-    waited = []
+    attempts = []
 
-    async def come_back(seconds: float) -> None:
-        waited.append(seconds)
-        if len(waited) == 3:
-            store.mood = None
+    def away_at_first(settings: Settings) -> MoodyStore:
+        attempts.append(settings)
+        found = MoodyStore()
+        found.mood = GONE if len(attempts) < 4 else None
+        return found
 
-    monkeypatch.setattr(preparation.asyncio, "sleep", come_back)
+    monkeypatch.setattr(preparation, "store_of", away_at_first)
+    monkeypatch.setattr(preparation, "_RETRY_SECONDS", 0)
     async with opened(Settings(wait_store_seconds=60)) as services:
-        monkeypatch.undo()
         assert await services.registry.names() == []
-    assert len(waited) == 3
+    assert len(attempts) == 4
 
 
 @pytest.mark.parametrize(

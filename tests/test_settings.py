@@ -34,6 +34,13 @@ def test_other_variables_are_not_ours() -> None:
     assert made(environment={"DISCREET_SOMETHING": "x", "PORT": "9"}) == Settings()
 
 
+def test_the_short_way_can_be_switched_off_for_comparison() -> None:
+    assert made().http == "direct"
+    assert made(environment={"DISCREET_HTTP": "uvicorn"}).http == "uvicorn"
+    with pytest.raises(InvalidArgument, match="DISCREET_HTTP"):
+        made(environment={"DISCREET_HTTP": "hypercorn"})
+
+
 def test_settings_are_frozen() -> None:
     with pytest.raises(ValidationError):
         Settings().port = 3  # type: ignore[misc]

@@ -66,7 +66,7 @@ def _content(path: Path) -> dict[str, Any]:
     except MarkedYAMLError as error:
         mark = error.problem_mark
         line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
-        # The library's own words about a name that stands twice repeat both values.
+        # The library's message about a duplicate name repeats both values.
         twice = isinstance(error, DuplicateKeyError)
         problem = "a name is given twice" if twice else error.problem
         raise InvalidArgument(str(path), f"{line}{problem or 'is not YAML'}") from None

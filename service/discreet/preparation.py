@@ -118,7 +118,7 @@ async def _demo_key(keys: KeyRing, settings: Settings) -> Prepared:
         return Prepared(key_file=file)
     for record in await keys.list():
         if record.label == DEMO_LABEL:
-            # Its secret is lost with the file: nobody can use it, so nobody shall.
+            # Its secret was lost with the file: it is of no use any more.
             await keys.revoke(record.id)
     key = await keys.create(label=DEMO_LABEL, scopes=SCOPES)
     _write_secret(file, key)

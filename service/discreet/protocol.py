@@ -18,7 +18,7 @@ CLOSE = b"connection: close\r\n\r\n"
 
 
 class _UnusedEvent:
-    """Stands where uvicorn keeps an event: nobody waits for one here."""
+    """Takes the place of the event that uvicorn keeps: nothing waits for one here."""
 
     def set(self) -> None:
         """Do nothing."""

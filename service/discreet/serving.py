@@ -78,13 +78,15 @@ def listen(settings: Settings) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(
             settings.host.strip("[]"), settings.port, type=socket.SOCK_STREAM
         )[0]
-        listener = socket.socket(family, kind, protocol)
+    except socket.gaierror:
+        raise InvalidArgument("--host", f"{settings.host} is not an address here") from None
+    listener = socket.socket(family, kind, protocol)
+    try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(BACKLOG)
-    except socket.gaierror:
-        raise InvalidArgument("--host", f"{settings.host} is not an address here") from None
     except OSError as error:
+        listener.close()
         if error.errno == errno.EADDRINUSE:
             raise InvalidArgument("--port", f"{where} is in use; choose another") from None
         raise InvalidArgument("--host", f"cannot listen on {where}: {error.strerror}") from None

@@ -85,6 +85,10 @@ def trained(server: Server, outcome: str) -> float:
     return total(server, "discreet_trainings_total", recommender="books", outcome=outcome)
 
 
+def releases(server: Server) -> float:
+    return total(server, "discreet_releases_total", recommender="books")
+
+
 def trainings(server: Server) -> list[int]:
     """Return the training processes that run now."""
     found = []
@@ -145,10 +149,11 @@ def test_answers_go_on_while_a_training_stands_still_and_after_it_died(server: S
 
 def test_after_a_restart_the_model_is_there_at_once(server: Server) -> None:
     wait_for(lambda: every_worker_knows(server))
-    # Until nothing is left to be trained, so that the restarted server has nothing to train.
-    wait_for(lambda: not trainings(server))
-    time.sleep(2.5)
-    wait_for(lambda: not trainings(server))
+    send(server, "the last one", SPACE)
+    wait_for(lambda: total(server, "discreet_profiles", recommender="books") == 16)
+    # A release after the one that saw it sees every change, so that none is left to be trained.
+    before = releases(server)
+    wait_for(lambda: every_worker_knows(server) and releases(server) >= before + 2)
     assert server.stop() == 0
     with serving(server.data) as restarted:
         require_of_both(restarted)

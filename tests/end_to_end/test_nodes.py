@@ -78,7 +78,7 @@ class Ring:
             "algorithm": "mirror-descent",
             "features": {"dimension": DIMENSION},
             "exploration": {"rate": 0},
-            "releases": {"seconds": 0.5, "growth": 0},
+            "releases": {"seconds": 2.0, "growth": 0},
             "mixing_seconds": 0.2,
             "privacy": {
                 "answers": "exact",

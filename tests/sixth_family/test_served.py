@@ -93,7 +93,9 @@ def test_its_document_is_validated_like_any_other(served: Demo) -> None:
 
 def test_it_is_removed_like_any_other(served: Demo) -> None:
     served.call("PUT", "/recommenders/gone", DOCUMENT)
-    served.call("DELETE", "/recommenders/gone")
+    headers = {"Authorization": f"Bearer {served.key}"}
+    gone = httpx.delete(f"{served.url}/recommenders/gone", headers=headers, timeout=30)
+    assert gone.status_code == 204
     assert "gone" not in served.call("GET", "/recommenders")["recommenders"]
 
 

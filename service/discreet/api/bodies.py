@@ -24,7 +24,7 @@ A client that is still sending would otherwise meet a closed connection instead 
 
 
 class Disconnected(Exception):
-    """The caller hung up before the request was complete: nobody is there to be answered."""
+    """The caller hung up before the request was complete: there is nobody to answer."""
 
 
 async def read_body(receive: Receive, headers: Headers, most: int) -> bytes:

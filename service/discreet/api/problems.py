@@ -109,7 +109,7 @@ def _problem(
 
 
 def problem_of(error: Exception) -> Problem:
-    """Return the problem document of any exception. What is not ours says nothing about itself."""
+    """Return the problem document of any exception; an unexpected one shows nothing of itself."""
     if isinstance(error, ValidationError):
         return invalid(problems_with(error))
     if isinstance(error, Refused):

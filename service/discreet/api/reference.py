@@ -1,7 +1,7 @@
 """The page at `/docs`: the OpenAPI document as plain HTML.
 
-Drawn here, once, rather than by a script from somebody else's host: it works without a network,
-under the strictest policy, and tells nobody who reads it.
+Rendered here, once, not by a script from another host: it works without a network and under the
+strictest content policy, and no third party learns who reads it.
 """
 
 from collections.abc import Iterator, Mapping

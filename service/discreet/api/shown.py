@@ -28,7 +28,7 @@ def moment(seconds: int) -> str:
 
 
 def amount(budget: Budget | None) -> dict[str, float | None]:
-    """Return a cost or limit; null where nobody is protected."""
+    """Return a cost or limit; null where nothing is protected."""
     if budget is None:
         return {"epsilon": None, "delta": None}
     return {"epsilon": budget.epsilon, "delta": budget.delta}
@@ -41,7 +41,7 @@ def account(report: PrivacyReport) -> dict[str, dict[str, float | None]]:
 
 @functools.lru_cache(maxsize=_MOST_KEPT)
 def privacy_json(report: PrivacyReport) -> str:
-    """Return what an answer cost and what is left; many accounts stand alike."""
+    """Return what an answer cost and what is left; many accounts are equal."""
     return _json({"epsilon": report.epsilon, **account(report)})
 
 

@@ -79,7 +79,7 @@ def judge_pure(*, pairs: Iterable[Pair], claimed: Fraction) -> Finding:
     worst = largest_ratio(both_ways(pairs))
     if worst is None:
         return Finding(float(claimed), math.inf, holds=False)
-    measured = float_above(log_interval(worst).high)
+    measured = float_above(log_interval(worst).high) if worst != 1 else 0.0
     return Finding(float(claimed), measured, holds=not exceeds_exp(worst, claimed))
 
 

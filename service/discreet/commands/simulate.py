@@ -68,7 +68,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--allow-remote", action="store_true", help="send synthetic feedback to another machine"
     )
     much = parser.add_argument_group("how much")
-    much.add_argument("--rate", type=float, default=200.0, help="requests per second (%(default)g; with --config, of the simulated clock)")
+    much.add_argument(
+        "--rate",
+        type=float,
+        default=200.0,
+        help="requests per second (%(default)g; with --config, of the simulated clock)",
+    )
     much.add_argument("--seconds", type=float, default=60.0, help="how long to send (%(default)g)")
     much.add_argument("--clients", type=int, default=3_000, help="synthetic users (%(default)d)")
     who = parser.add_argument_group("who")

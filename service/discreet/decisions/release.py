@@ -135,7 +135,12 @@ class Releaser:
         self, recommender: Recommender[Any], number: int, released_at: float, model: Any
     ) -> None:
         recommender.adopt(number=number, released_at=released_at, model=model)
-        self._observer.gauge(recommender=recommender.name, what=FamilyGauge.RELEASE, value=number)
+        measured = {FamilyGauge.RELEASE: number, FamilyGauge.RELEASED_AT: released_at}
+        if recommender.releases is not None:
+            pause = recommender.releases.pause(released_at - recommender.stored.created)
+            measured[FamilyGauge.RELEASE_DUE] = released_at + pause
+        for what, value in measured.items():
+            self._observer.gauge(recommender=recommender.name, what=what, value=value)
 
 
 def write_model(released_at: float, content: bytes) -> bytes:

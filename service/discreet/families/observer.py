@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from discreet.privacy.charges import Charge
-from discreet.state.stores import NO_CHARGE
+from discreet.state.stores import NO_CHARGE, Account
 
 
 class AnswerOutcome(StrEnum):
@@ -51,6 +51,8 @@ class FamilyGauge(StrEnum):
     """Things that families measure: the last value stands."""
 
     RELEASE = "release"
+    RELEASED_AT = "release_timestamp_seconds"
+    RELEASE_DUE = "release_due_timestamp_seconds"
     CELLS = "cells"
     DEPTH = "depth"
     SPLITS = "splits"
@@ -95,8 +97,16 @@ class Observer(Protocol):
     def exhausted(self, *, recommender: str, algorithm: str) -> None:
         """Report that a debit was refused because a budget is spent."""
 
-    def spent(self, *, recommender: str, algorithm: str, charge: Charge) -> None:
-        """Report a debit that no single answer is charged with (a run of p-rec, for example)."""
+    def spent(
+        self,
+        *,
+        recommender: str,
+        algorithm: str,
+        charge: Charge,
+        account: Account = Account.FEEDBACK,
+    ) -> None:
+        """Report a debit that belongs to no single answer or feedback (taking part in a release of
+        fclub, for example)."""
 
     def count(
         self,
@@ -146,7 +156,14 @@ class NullObserver:
 
     def exhausted(self, *, recommender: str, algorithm: str) -> None: ...
 
-    def spent(self, *, recommender: str, algorithm: str, charge: Charge) -> None: ...
+    def spent(
+        self,
+        *,
+        recommender: str,
+        algorithm: str,
+        charge: Charge,
+        account: Account = Account.FEEDBACK,
+    ) -> None: ...
 
     def count(
         self,

@@ -96,9 +96,10 @@ def _hidden(facts: ReleaseFacts) -> list[str]:
         return ["Nothing about your history: no item is sent. You get what is popular."]
     if not facts.hidden:
         return []
+    which = "this category" if len(facts.hidden) == 1 else "one of these"
     return [
-        f"Nothing about {_listed(facts.hidden)}: an item in one of these is neither sent nor "
-        "counted, whatever else it is in."
+        f"Nothing about {_listed(facts.hidden)}: an item in {which} is neither sent nor counted, "
+        "whatever else it is in."
     ]
 
 

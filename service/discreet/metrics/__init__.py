@@ -25,7 +25,7 @@ from discreet.families.observer import (
 from discreet.metrics.samples import DecisionTotals, DurationSamples
 from discreet.metrics.series import MetricSeries
 from discreet.privacy.charges import NANO, Charge
-from discreet.state.stores import NO_CHARGE
+from discreet.state.stores import NO_CHARGE, Account
 
 FLUSH_SECONDS = 0.02
 LONGEST_PEER = 64
@@ -71,7 +71,7 @@ class Metrics:
         totals = self._totals_of(recommender, algorithm)
         totals.answers[outcome] = totals.answers.get(outcome, 0) + answers
         totals.items += items
-        totals.charge(charge, answers)
+        totals.charge(Account.ANSWERS, charge, answers)
         totals.regret += max(estimated_regret, 0.0)
 
     def feedback(
@@ -86,7 +86,7 @@ class Metrics:
         """Count feedback, and what it cost."""
         totals = self._totals_of(recommender, algorithm)
         totals.feedback[outcome] = totals.feedback.get(outcome, 0) + 1
-        totals.charge(charge)
+        totals.charge(Account.FEEDBACK, charge)
         if outcome is FeedbackOutcome.COUNTED:
             totals.reward += reward
 
@@ -94,9 +94,16 @@ class Metrics:
         """Count a debit that was refused."""
         self._totals_of(recommender, algorithm).exhausted += 1
 
-    def spent(self, *, recommender: str, algorithm: str, charge: Charge) -> None:
-        """Count a debit that belongs to no single answer."""
-        self._totals_of(recommender, algorithm).charge(charge)
+    def spent(
+        self,
+        *,
+        recommender: str,
+        algorithm: str,
+        charge: Charge,
+        account: Account = Account.FEEDBACK,
+    ) -> None:
+        """Count a debit that belongs to no single answer or feedback."""
+        self._totals_of(recommender, algorithm).charge(account, charge)
 
     def count(
         self,
@@ -151,13 +158,14 @@ class Metrics:
                 series.feedback.labels(*labels, feedback.value)
         for each in (
             series.items,
-            series.epsilon,
-            series.rho,
             series.exhausted,
             series.regret,
             series.reward,
         ):
             each.labels(*labels)
+        for account in Account:
+            series.epsilon.labels(*labels, account.name.lower())
+            series.rho.labels(*labels, account.name.lower())
         series.family_counters[FamilyCounter.RELEASES].labels(recommender)
 
     def _totals_of(self, recommender: str, algorithm: str) -> DecisionTotals:
@@ -233,14 +241,19 @@ class Metrics:
             series.feedback.labels(*labels, feedback.value).inc(count)
         for counter, amount in (
             (series.items, totals.items),
-            (series.epsilon, totals.nano_epsilon / NANO),
-            (series.rho, totals.nano_rho / NANO),
             (series.exhausted, totals.exhausted),
             (series.regret, totals.regret),
             (series.reward, totals.reward),
         ):
             if amount:
                 counter.labels(*labels).inc(amount)
+        for counter, amounts in (
+            (series.epsilon, totals.nano_epsilon),
+            (series.rho, totals.nano_rho),
+        ):
+            for account, nano in amounts.items():
+                if nano:
+                    counter.labels(*labels, account.name.lower()).inc(nano / NANO)
         totals.clear()
 
     def render(self) -> bytes:

@@ -8,6 +8,7 @@ from discreet.families.observer import FamilyCounter, FamilyGauge
 from discreet.metrics.samples import DURATIONS
 
 RECOMMENDER = ("recommender", "algorithm")
+ACCOUNT = (*RECOMMENDER, "account")
 
 _FAMILY_COUNTERS: dict[FamilyCounter, tuple[str, tuple[str, ...]]] = {
     FamilyCounter.RELEASES: ("Models released.", ()),
@@ -44,6 +45,14 @@ _FAMILY_GAUGES: dict[FamilyGauge, tuple[str, tuple[str, ...]]] = {
         "for a moment.",
         (),
     ),
+    FamilyGauge.RELEASED_AT: (
+        "When the released model that answers are made from was made, in seconds since 1970.",
+        (),
+    ),
+    FamilyGauge.RELEASE_DUE: (
+        "When the next release is due if anybody asks, in seconds since 1970.",
+        (),
+    ),
     FamilyGauge.CELLS: ("Cells with statistics.", ()),
     FamilyGauge.DEPTH: ("Deepest level of the partition.", ()),
     FamilyGauge.SPLITS: ("Cells that have split.", ()),
@@ -58,7 +67,9 @@ _FAMILY_GAUGES: dict[FamilyGauge, tuple[str, tuple[str, ...]]] = {
     FamilyGauge.TRAINING_SECONDS: ("How long the last training took.", ()),
 }
 
-_MODES = {FamilyGauge.RELEASE: "livemin"}
+_MODES = dict.fromkeys(
+    (FamilyGauge.RELEASE, FamilyGauge.RELEASED_AT, FamilyGauge.RELEASE_DUE), "livemin"
+)
 """How the workers' values are joined, where it is not the one that was set last."""
 
 
@@ -89,9 +100,15 @@ class MetricSeries:
         self.items = counter("items_total", "Items recommended.")
         self.epsilon = counter(
             "epsilon_spent_total",
-            "Privacy loss charged to clients, epsilon; Gaussian releases have rho only.",
+            "Privacy loss charged, epsilon, by account: answers, feedback. Gaussian releases have "
+            "rho only.",
+            ACCOUNT,
         )
-        self.rho = counter("rho_spent_total", "Privacy loss charged, zCDP rho.")
+        self.rho = counter(
+            "rho_spent_total",
+            "Privacy loss charged, zCDP rho, by account: answers, feedback.",
+            ACCOUNT,
+        )
         self.exhausted = counter(
             "budgets_exhausted_total", "Debits refused because a budget is spent."
         )

@@ -121,7 +121,7 @@ class HttpPeerGateway:
             circuit.failed()
             raise
         except Exception:
-            # No request of ours may fail because of what somebody else sent.
+            # What a peer sends must not make a request fail here.
             circuit.failed()
             log.exception("a peer's answer could not be handled")
             raise PeerUnavailable("an answer that cannot be read", reason="malformed") from None

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.research.worlds.movielens import read_ratings
 from discreet.research.noise import SeededNoise
+from discreet.research.worlds.movielens import read_ratings
 from tests.families.collaborative.library import Library
 
 OFFERED = 200

@@ -14,7 +14,7 @@ from discreet.families.mirror_descent.model import NodeSums
 from discreet.families.mirror_descent.recommender import MirrorDescentRecommender
 from discreet.families.mirror_descent.sync import (
     ModelExchange,
-    Neighbours,
+    NeighbourNodes,
     neighbour_weights,
     read_message,
     write_message,
@@ -81,7 +81,7 @@ def test_weights_are_those_of_metropolis_and_the_missing_have_none() -> None:
 
 
 def test_a_round_is_a_weighted_mean_and_one_without_a_difference_is_none() -> None:
-    neighbours = Neighbours(
+    neighbours = NeighbourNodes(
         name="feed",
         documents=[NeighbourDocument(name="b", url="http://b")],
         dimension=3,

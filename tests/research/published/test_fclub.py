@@ -4,16 +4,15 @@ import math
 
 import numpy as np
 import pytest
-from discreet.audit.mechanisms.scripted import Hum
 
 from discreet.errors import InvalidArgument
 from discreet.privacy.calibration import published_privatizer_scale
 from discreet.research.noise import SeededNoise
-from discreet.research.published.fclub import Published, Tree, certainty, radius
+from discreet.research.published.fclub import NoiseTree, PublishedClusters, certainty, radius
 from discreet.research.worlds.fclub import synthetic
 
 
-def play(player: Published, rounds: int, seed: int = 0) -> float:
+def play(player: PublishedClusters, rounds: int, seed: int = 0) -> float:
     world = synthetic(seed, users=12, clusters=2, servers=3, dimensions=5)
     regret = 0.0
     for offers in world.offers(rounds=rounds):
@@ -25,8 +24,8 @@ def play(player: Published, rounds: int, seed: int = 0) -> float:
     return regret
 
 
-def make(**given: float | bool | None) -> Published:
-    return Published(
+def make(**given: float | bool | None) -> PublishedClusters:
+    return PublishedClusters(
         servers=[0] * 4 + [1] * 4 + [2] * 4,
         dimensions=5,
         rounds=4_000,
@@ -48,13 +47,32 @@ def test_radius_grows_with_count_and_regulariser() -> None:
     assert few < many < loose
 
 
+class ConstantNoise:
+    """Draws nothing but ones, and counts them."""
+
+    production = False
+
+    def __init__(self) -> None:
+        self.drawn = 0
+
+    def bits(self, count: int) -> int:
+        raise AssertionError("not drawn here")
+
+    def discrete_laplace(self, *, scale: float, size: int) -> "np.ndarray":
+        raise AssertionError("not drawn here")
+
+    def discrete_gaussian(self, *, scale: float, size: int) -> "np.ndarray":
+        self.drawn += size
+        return np.ones(size, dtype=np.int64)
+
+
 def test_tree_adds_as_many_nodes_as_the_step_has_ones() -> None:
-    hum = Hum(1)
-    tree = Tree(order=2, scale=3.0, noise=hum)
-    step = 2.0**-20 * math.sqrt(2)  # (N + N^T) / sqrt(2) of a node that hums 1
+    noise = ConstantNoise()
+    tree = NoiseTree(order=2, scale=3.0, noise=noise)
+    step = 2.0**-20 * math.sqrt(2)  # (N + N^T) / sqrt(2) of a node of ones
     for number in range(1, 20):
         assert np.allclose(tree.next(), number.bit_count() * step)
-    assert len(hum.gaussian) == 19 * 4
+    assert noise.drawn == 19 * 4
 
 
 def test_noise_is_the_published_one_and_reaches_what_is_decided_by() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.research.published import edges
+from discreet.research.published import similarity_graph
 from discreet.research.published.similarity_graph import (
     Graph,
     components,
@@ -53,14 +53,14 @@ def test_many_users_are_searched_as_few_are(monkeypatch: pytest.MonkeyPatch) -> 
     graph = Graph(60)
     graph.delete(points=points, radii=radii)
     few = graph.labels()
-    monkeypatch.setattr(edges, "_FEW", 0)
-    monkeypatch.setattr(edges, "_BLOCK_CELLS", 100)
+    monkeypatch.setattr(similarity_graph, "_FEW", 0)
+    monkeypatch.setattr(similarity_graph, "_BLOCK_CELLS", 100)
     assert np.array_equal(graph.labels(), few)
     assert few.max() > 2
 
 
 def test_search_finds_the_components_that_a_graph_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edges, "_BLOCK_CELLS", 64)
+    monkeypatch.setattr(similarity_graph, "_BLOCK_CELLS", 64)
     rng = np.random.default_rng(2)
     points = rng.normal(size=(80, 2))
     radii = np.full(80, 0.2)

@@ -119,8 +119,8 @@ def with_neighbours(own: NodeSums, neighbours: NodeSums | None) -> NodeSums:
 class MirrorQuestion(Question):
     """What is to be ranked, a row each: `slots` of the catalogue, or `ids` of the caller's own.
 
-    `personal` says whether the request told anything that may be about the client: features, or
-    candidates with features. That it did is public; what it told is not.
+    `personal` says whether the request says anything that may be about the client: features, or
+    candidates with features. That it does is public; what it says is not.
     """
 
     features: SparseRows

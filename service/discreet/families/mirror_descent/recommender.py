@@ -28,7 +28,7 @@ from discreet.families.mirror_descent.reading import QuestionReader, without_cli
 from discreet.families.mirror_descent.sync import (
     ModelExchange,
     ModelMessage,
-    Neighbours,
+    NeighbourNodes,
     write_message,
 )
 from discreet.families.observer import FamilyCounter, FamilyGauge
@@ -97,7 +97,7 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
         self.ranking = MirrorRanking(
             self._reader.crossing, document.learning.clip, document.exploration.rate, self._choice
         )
-        self._neighbours = Neighbours(
+        self._neighbours = NeighbourNodes(
             name=name,
             documents=document.neighbours,
             dimension=self.learner.dimension,
@@ -126,7 +126,7 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
         return self._reader.question(ask, self.principal(ask.client))
 
     def price(self, question: Question) -> Charge:
-        """Return the price of the draws, if the request told anything about the client."""
+        """Return the price of the draws, if the request says anything about the client."""
         assert isinstance(question, MirrorQuestion)
         if not (question.personal and self.current.model.nonzeros):
             return FREE

@@ -130,7 +130,7 @@ class ModelExchange:
         return content
 
 
-class Neighbours:
+class NeighbourNodes:
     """Asks all neighbours of a node, and remembers what each said last."""
 
     def __init__(

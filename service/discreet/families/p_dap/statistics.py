@@ -30,7 +30,7 @@ from discreet.state.stores import Vector
 
 SENSITIVITY = math.nextafter(math.sqrt(2.0), 2.0)
 
-_INHERITED = 6.0
+_INHERITED = 10.0
 """A cell's means start at its parent's, worth so many observations."""
 _FEWEST = 2.0
 """Added to what an estimate is worth, in its standard error."""

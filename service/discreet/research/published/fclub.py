@@ -13,13 +13,13 @@ Algorithms 1 to 5, line by line, for simulations and comparison. Not served.
 | S_k^g, u_k^g, T_k^g | `shared` | |
 | alpha_1, alpha_2 | `delete`, `merge` | > 0 |
 | U, D | `upload`, `download` | >= 1 |
-| rho, nu, t_c | `Published.shift`, `levels`, `uploads` | |
+| rho, nu, t_c | `PublishedClusters.shift`, `levels`, `uploads` | |
 | beta | `radius` * `confidence` | > 0 |
 
 | algorithm | here |
 |---|---|
-| CDP-FCLUB-DC | `Published(epsilon=..., delta=...)` |
-| FCLUB-DC | `Published(epsilon=None)`: no noise; lambda in place of the shifts |
+| CDP-FCLUB-DC | `PublishedClusters(epsilon=..., delta=...)` |
+| FCLUB-DC | `PublishedClusters(epsilon=None)`: no noise; lambda in place of the shifts |
 | FCLUB | the same with U = D = 1: everything is sent at once |
 | Homo-DC, Homo | the same with `detect=False`: everybody is one cluster |
 
@@ -78,7 +78,7 @@ def radius(
     )
 
 
-class Tree:
+class NoiseTree:
     """The privatizer of one local cluster (Algorithm 5): the noise of each partial sum in turn."""
 
     def __init__(self, *, order: int, scale: float, noise: NoiseSource) -> None:
@@ -104,7 +104,7 @@ class Tree:
         return symmetric
 
 
-class Published:
+class PublishedClusters:
     """All servers of the federation at once, as in the paper's experiments."""
 
     def __init__(
@@ -289,8 +289,8 @@ class Published:
             self._partition, self.home = partition, home
             self._renew(belongs, sums, trees, last)
 
-    def _tree(self) -> Tree:
-        return Tree(order=self._d + 1, scale=self.scale, noise=self._noise)
+    def _tree(self) -> NoiseTree:
+        return NoiseTree(order=self._d + 1, scale=self.scale, noise=self._noise)
 
     def _clustered(
         self, home: npt.NDArray[np.int64], found: int, last: Sequence[Floats]
@@ -329,7 +329,7 @@ class Published:
         self,
         belongs: npt.NDArray[np.int64],
         sums: tuple[Floats, Floats, Floats],
-        trees: list[Tree],
+        trees: list[NoiseTree],
         last: list[Floats],
     ) -> None:
         """Start every cluster afresh from what was uploaded (lines 9 to 18)."""

@@ -1,13 +1,13 @@
-"""What was found of CDP-FCLUB-DC, as rows, tables and figures."""
+"""The results of CDP-FCLUB-DC as rows, tables and figures."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from discreet.families.fclub.letters import Privatizer
+from discreet.families.fclub.sums import Privatizer
 from discreet.privacy.calibration import published_privatizer_scale
-from discreet.research.reproduce.fclub_trials import Outcome
+from discreet.research.reproduce.fclub_trials import ClusterOutcome
 from discreet.research.reproduce.tables import Figure, Line, Panel, Reproduction, ResultTable
 from discreet.research.worlds.environments import Floats
 
@@ -39,12 +39,12 @@ PUBLISHED: dict[str, Any] = {
     },
 }
 
-Found = Mapping[str, Sequence[Outcome]]
+Found = Mapping[str, Sequence[ClusterOutcome]]
 
 _ARRANGED = {"blocks": "users in blocks", "mixed": "users mixed"}
 
 
-def told(
+def report(
     found: Found,
     *,
     studies: Mapping[str, tuple[str, Sequence[float]]],
@@ -97,13 +97,13 @@ def told(
     )
 
 
-def _overview(name: str, outcomes: Sequence[Outcome], rounds: int) -> ResultTable:
+def _overview(name: str, outcomes: Sequence[ClusterOutcome], rounds: int) -> ResultTable:
     rows = []
     for one in outcomes:
         row = one.row(rounds)
         rows.append(
             (
-                one.contender.label,
+                one.algorithm.label,
                 f"{row['regret_mean']:,.0f} ± {row['regret_std']:,.0f}",
                 f"{row['communications']:,.0f}",
                 f"{row['ms_per_round']:.3f}",
@@ -113,11 +113,11 @@ def _overview(name: str, outcomes: Sequence[Outcome], rounds: int) -> ResultTabl
     return ResultTable(f"{name}, {rounds:,} rounds", columns, rows)
 
 
-def _times(outcomes: Sequence[Outcome], rounds: int) -> ResultTable:
+def _times(outcomes: Sequence[ClusterOutcome], rounds: int) -> ResultTable:
     ours: dict[str, float] = {}
     for one in outcomes:
-        if one.contender.reading == "published":
-            ours.setdefault(one.contender.algorithm, one.row(rounds)["ms_per_round"])
+        if one.algorithm.reading == "published":
+            ours.setdefault(one.algorithm.algorithm, one.row(rounds)["ms_per_round"])
     rows = [
         (name, f"{published:.3f}", f"{ours[name]:.3f}")
         for name, published in PUBLISHED["table_3_ms_per_round"].items()
@@ -149,18 +149,18 @@ def _study_tables(
     return tables
 
 
-def _line(outcome: Outcome, rounds: float) -> Line:
+def _line(outcome: ClusterOutcome, rounds: float) -> Line:
     at = outcome.runs[0].rounds <= rounds
     curves = np.array([run.regret[at] for run in outcome.runs])
     return Line(
-        outcome.contender.label,
+        outcome.algorithm.label,
         outcome.runs[0].rounds[at].tolist(),
         curves.mean(axis=0).tolist(),
         curves.std(axis=0).tolist(),
     )
 
 
-def _regrets(name: str, title: str, outcomes: Sequence[Outcome], rounds: int) -> Figure:
+def _regrets(name: str, title: str, outcomes: Sequence[ClusterOutcome], rounds: int) -> Figure:
     # The better ones first: they then have the same colours in both panels.
     lines = sorted((_line(one, rounds) for one in outcomes), key=lambda line: line.y[-1])
     low = [one for one in lines if one.y[-1] < 4 * min(line.y[-1] for line in lines)]
@@ -194,13 +194,13 @@ def _study_figures(
     return figures
 
 
-def _talks(outcomes: Sequence[Outcome], rounds: int) -> Figure:
+def _talks(outcomes: Sequence[ClusterOutcome], rounds: int) -> Figure:
     lines = []
     for one in outcomes:
         at = one.runs[0].rounds <= rounds
         talks = np.array([run.communications[at] for run in one.runs]).mean(axis=0)
         if talks[-1] > 0:
-            lines.append(Line(one.contender.label, one.runs[0].rounds[at].tolist(), talks.tolist()))
+            lines.append(Line(one.algorithm.label, one.runs[0].rounds[at].tolist(), talks.tolist()))
     lines.sort(key=lambda line: line.y[-1])  # the same colours in both panels
     few = [line for line in lines if line.y[-1] < max(each.y[-1] for each in lines) / 100]
     panels = [Panel("all", "rounds", "communications", lines)]
@@ -209,60 +209,52 @@ def _talks(outcomes: Sequence[Outcome], rounds: int) -> Figure:
     return Figure("figure-4", "Figure 4: communications", panels)
 
 
-def saved(found: Found, name: str) -> tuple[Floats, Floats]:
-    """Return by how much less regret each seed's run has with private sharing, over rounds."""
-    alone, served = found[f"{name}, long"]
-    gaps = np.array(
-        [one.regret - two.regret for one, two in zip(alone.runs, served.runs, strict=True)]
-    )
-    return alone.runs[0].rounds, gaps
+def saved(found: Found, name: str) -> dict[str, tuple[Floats, Floats]]:
+    """Return, by algorithm, how much less regret each seed's run has with sharing, over rounds."""
+    alone, *sharing = found[f"{name}, long"]
+    return {
+        one.algorithm.label: (
+            alone.runs[0].rounds,
+            np.array([a.regret - b.regret for a, b in zip(alone.runs, one.runs, strict=True)]),
+        )
+        for one in sharing
+    }
 
 
 def _pays(found: Found) -> Figure:
     panels = []
     for name in ("blocks", "mixed"):
-        rounds, gaps = saved(found, name)
-        line = Line(
-            "saved by sharing, ε=1, δ=1e-6",
-            (rounds / 1_000).tolist(),
-            gaps.mean(axis=0).tolist(),
-            gaps.std(axis=0).tolist(),
-        )
-        panels.append(Panel(_ARRANGED[name], "thousand rounds", "regret saved", [line]))
+        lines = [
+            Line(
+                label,
+                (rounds / 1_000).tolist(),
+                gaps.mean(axis=0).tolist(),
+                gaps.std(axis=0).tolist(),
+            )
+            for label, (rounds, gaps) in saved(found, name).items()
+        ]
+        panels.append(Panel(_ARRANGED[name], "thousand rounds", "regret saved", lines))
     return Figure("sharing-pays", "Regret that private sharing saves, and from where", panels)
 
 
 def _notes(found: Found, both: Found, rounds: Mapping[str, int]) -> list[str]:
     notes = []
     for name, outcomes in both.items():
-        at = rounds[name]
-        regret = {
-            (one.contender.reading, one.contender.algorithm, one.contender.delta): one.regret_at(at)
-            for one in outcomes
-            if not one.contender.served_by_determinant and one.contender.threshold == 1.01
-        }
-        loose = regret["served", "fclub", 0.1][0]
-        notes.append(
-            f"{name}: served at (1, 0.1) has "
-            f"{regret['published', 'cdp-fclub-dc', 0.1][0] / loose:.1f} times less regret than "
-            f"the published reading; served at (1, 1e-6) "
-            f"{regret['served', 'fclub', 1e-6][0]:,.0f}, not sharing "
-            f"{regret['served', 'no sharing', None][0]:,.0f}, LinUCB "
-            f"{regret['published', 'linucb', None][0]:,.0f}"
-        )
-        steps, gaps = saved(found, name)
-        ahead = np.flatnonzero((gaps > 0).all(axis=0))
-        lasting = [at for at in ahead if (gaps[:, at:] > 0).all()]
-        notes.append(
-            f"{name}: sharing at (1, 1e-6) is ahead with every seed "
-            + (f"from round {steps[lasting[0]]:,.0f} on" if lasting else "at no round yet")
-            + f"; at the end it saves {gaps[:, -1].mean():,.0f} ± {gaps[:, -1].std():,.0f}"
-        )
+        regret = {one.algorithm.label: one.regret_at(rounds[name])[0] for one in outcomes}
+        notes.append(f"{name}: " + ", ".join(f"{who} {how:,.0f}" for who, how in regret.items()))
+        for label, (steps, gaps) in saved(found, name).items():
+            ahead = np.flatnonzero((gaps > 0).all(axis=0))
+            lasting = [at for at in ahead if (gaps[:, at:] > 0).all()]
+            notes.append(
+                f"{name}: {label} is ahead of not sharing with every seed "
+                + (f"from round {steps[lasting[0]]:,.0f} on" if lasting else "at no round yet")
+                + f"; at the end it saves {gaps[:, -1].mean():,.0f} ± {gaps[:, -1].std():,.0f}"
+            )
     for delta in (0.1, 1e-6):
         ours = Privatizer(dimensions=10, epsilon=1.0, delta=delta).gram_scale
         theirs = published_privatizer_scale(levels=10, epsilon=1.0, delta=0.1)
         notes.append(
-            f"noise on an entry at (1, {delta:g}): {ours:.2f}; "
+            f"noise on an entry at (1, {delta:g}) by observation: {ours:.2f}; "
             f"published, (1, 0.1), 10 levels: {theirs:.1f}"
         )
     return notes

@@ -1,13 +1,14 @@
-"""One player in one world of federated clusters, and what came of many."""
+"""One algorithm in one world of federated clusters, and the results of several seeds."""
 
+import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from discreet.research.reproduce.fclub_algorithms import Contender
+from discreet.research.reproduce.fclub_algorithms import ClusterAlgorithm, ClusterPlayer
 from discreet.research.worlds.environments import Floats
 from discreet.research.worlds.fclub import LinearWorld
 
@@ -16,7 +17,7 @@ POINTS = 50
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Played:
+class ClusterRun:
     """Regret and communications after so many rounds, and how long a round took."""
 
     rounds: Floats
@@ -26,45 +27,61 @@ class Played:
 
 
 @dataclass(frozen=True, slots=True)
-class FclubTrial:
-    """A contender in a world; `world` makes it from the seed and must be picklable."""
+class ClusterTrial:
+    """An algorithm in a world; `world` makes it from the seed and must be picklable."""
 
-    contender: Contender
+    algorithm: ClusterAlgorithm
     world: Callable[[int], LinearWorld]
     rounds: int
     seed: int
     clusters: int = 4
 
-    def run(self) -> Played:
-        """Play it. Time is counted for the player alone, not for making the world."""
+    @property
+    def label(self) -> str:
+        """Return what to show while it runs."""
+        return f"{self.algorithm.label}, seed {self.seed}"
+
+    def run(self) -> ClusterRun:
+        """Play it."""
+        return asyncio.run(self._run())
+
+    async def _run(self) -> ClusterRun:
         world = self.world(self.seed)
-        player = self.contender.open(
+        player = await self.algorithm.open(
             servers=world.servers.tolist(),
             dimensions=world.dimensions,
             rounds=self.rounds,
             clusters=self.clusters,
             seed=self.seed,
         )
+        try:
+            return await self._play(player, world)
+        finally:
+            await player.close()
+
+    async def _play(self, player: ClusterPlayer, world: LinearWorld) -> ClusterRun:
+        """Play all rounds. Time is counted for the player alone, not for making the world."""
         marks = np.unique(np.linspace(0, self.rounds, POINTS + 1).astype(np.int64))[1:]
         regrets, talks = [], []
         regret, spent, done, at = 0.0, 0.0, 0, 0
         for offers in world.offers(rounds=self.rounds):
             best = offers.means.max(axis=1)
             started = time.process_time()
-            for users, items, means, luck, top in zip(
+            for user, items, means, luck, top in zip(
                 offers.users.tolist(), offers.items, offers.means, offers.luck, best, strict=True
             ):
-                chosen = player.choose(users, items)
-                mean = means[chosen]
-                regret += top - mean
-                player.learn(users, items[chosen], 1.0 if luck < mean else 0.0)
+
+                def respond(row: int, means: Floats = means, luck: float = luck) -> float:
+                    return 1.0 if luck < means[row] else 0.0
+
+                regret += top - means[await player.play(user, items, respond)]
                 done += 1
                 if done == marks[at]:
                     regrets.append(float(regret))
                     talks.append(float(player.communications))
                     at = min(at + 1, len(marks) - 1)
             spent += time.process_time() - started
-        return Played(
+        return ClusterRun(
             rounds=marks.astype(np.float64),
             regret=np.array(regrets),
             communications=np.array(talks),
@@ -73,11 +90,11 @@ class FclubTrial:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
-    """A contender's runs, one a seed."""
+class ClusterOutcome:
+    """An algorithm's runs, one a seed."""
 
-    contender: Contender
-    runs: tuple[Played, ...]
+    algorithm: ClusterAlgorithm
+    runs: tuple[ClusterRun, ...]
 
     def regret_at(self, rounds: int) -> tuple[float, float]:
         """Return the mean and the standard deviation of the regret after so many rounds."""
@@ -89,11 +106,12 @@ class Outcome:
         mean, deviation = self.regret_at(rounds)
         talks = [float(np.interp(rounds, run.rounds, run.communications)) for run in self.runs]
         return {
-            "algorithm": self.contender.name,
-            "reading": self.contender.reading,
-            "epsilon": self.contender.epsilon,
-            "delta": self.contender.delta,
-            "trigger": self.contender.trigger,
+            "algorithm": self.algorithm.name,
+            "reading": self.algorithm.reading,
+            "epsilon": self.algorithm.epsilon,
+            "delta": self.algorithm.delta,
+            "trigger": self.algorithm.trigger,
+            "protects": self.algorithm.protects,
             "regret_mean": mean,
             "regret_std": deviation,
             "communications": float(np.mean(talks)),
@@ -110,11 +128,3 @@ class Outcome:
                 "communications": [run.communications.tolist() for run in self.runs],
             },
         }
-
-
-def gathered(contenders: Sequence[Contender], runs: Sequence[Played], seeds: int) -> list[Outcome]:
-    """Return the outcomes of contenders whose runs, seed after seed, follow one another."""
-    return [
-        Outcome(contender, tuple(runs[at * seeds : (at + 1) * seeds]))
-        for at, contender in enumerate(contenders)
-    ]

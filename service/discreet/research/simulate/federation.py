@@ -80,14 +80,14 @@ class ServedFederation:
     def __init__(
         self,
         *,
-        locals_: Sequence[SimulatedServer],
+        local_servers: Sequence[SimulatedServer],
         global_server: SimulatedServer,
         gateways: Sequence[ToGlobalServer],
         servers: Sequence[int],
         clock: SimulatedClock,
     ) -> None:
-        self.locals = locals_
-        self._global = global_server
+        self.local_servers = local_servers
+        self.global_server = global_server
         self._gateways = gateways
         self._servers = servers
         self._clock = clock
@@ -110,17 +110,15 @@ class ServedFederation:
         )
         await global_server.put(NAME, merging)
         part = (await global_server.services.registry.find(NAME)).part(UpdatesFromServers)
-        locals_, gateways = [], []
+        local_servers, gateways = [], []
         for number in range(max(servers) + 1):
             gateway = ToGlobalServer(part, label=f"server-{number}")
-            local = await SimulatedServer.open(
-                seed=[*seed, 1 + number], clock=clock, peers=gateway
-            )
+            local = await SimulatedServer.open(seed=[*seed, 1 + number], clock=clock, peers=gateway)
             await local.put(NAME, document)
-            locals_.append(local)
+            local_servers.append(local)
             gateways.append(gateway)
         return cls(
-            locals_=locals_,
+            local_servers=local_servers,
             global_server=global_server,
             gateways=gateways,
             servers=servers,
@@ -136,7 +134,7 @@ class ServedFederation:
         """Recommend one of the items to a user, and learn the response."""
         self._clock.tick()
         await self._exchange()
-        server = self.locals[self._servers[user]]
+        server = self.local_servers[self._servers[user]]
         candidates = [Candidate(str(row), tuple(x)) for row, x in enumerate(items.tolist())]
         answer = await server.ask(Ask(NAME, f"user {user}", candidates=candidates))
         chosen = int(answer.items[0])
@@ -148,12 +146,12 @@ class ServedFederation:
         if self._clock() < self._next_exchange:
             return
         self._next_exchange = self._clock() + EXCHANGE_SECONDS
-        await self._global.release_due()
-        for local in self.locals:
+        await self.global_server.release_due()
+        for local in self.local_servers:
             (recommender,) = local.services.registry.loaded()
             await recommender.tend()
 
     async def close(self) -> None:
         """Let go of every server."""
-        for server in (*self.locals, self._global):
+        for server in (*self.local_servers, self.global_server):
             await server.close()

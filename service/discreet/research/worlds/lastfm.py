@@ -1,6 +1,6 @@
 """Last.fm (HetRec 2011): which of the most heard artists each user listened to.
 
-`user_artists.dat`, plain or compressed, has a line for each pair of a user and an artist they heard.
+`user_artists.dat`, plain or compressed, has a line for each artist that a user heard.
 The table has a row for each user and a column for each of the artists that most users heard.
 """
 

@@ -81,7 +81,7 @@ def _alone(steps: Sequence[Step], begins: Any, person: tuple[Behaviour, Behaviou
 def _tastes() -> list[Step]:
     """Return how others teach the model that the two sides differ, before the person comes."""
     steps: list[Step] = []
-    for _ in range(3):
+    for _ in range(2):
         for other in ("left", "right"):
             steps += [Asks(other, times=8), Tells(other)]
         steps.append(Waits())
@@ -93,29 +93,29 @@ _NEIGHBOURHOODS = {
     "right": Behaviour(lambda _: RIGHT, lambda _, item: float(item == "b")),
 }
 
-FEW_CHARGED = SampledStory(
-    _alone(_many(24, asks_of_others=4), _quiet(answers=0.001, feedback=0.005), OPPOSITES),
-    0.01,
-    300,
+_LIKES_OR_NOT = tuple(
+    Behaviour(lambda _: LEFT, lambda _, __, reward=reward: reward) for reward in (1.0, 0.0)
 )
-"""Many records at epsilon 0.005 each: others' answers must hardly feel them."""
-SPENT = SampledStory(
-    _alone(
-        _many(30),
-        _quiet(answers=0.001, feedback=1.0, feedback_budget=1.1),
-        OPPOSITES,
-    ),
+
+FEW_CHARGED = SampledStory(
+    _alone(_many(24, asks_of_others=4), _quiet(answers=0.001, feedback=0.003), OPPOSITES),
     0.01,
-    300,
+    250,
+)
+"""Many records at epsilon 0.003 each: others' answers must hardly feel them."""
+SPENT = SampledStory(
+    _alone(_many(30), _quiet(items=("a",), feedback=1.0, feedback_budget=1.1), _LIKES_OR_NOT),
+    0.01,
+    200,
 )
 """One record is paid for, and 29 are not."""
 SHARED_NOISE = SampledStory(
-    _alone(_many(40), _quiet(answers=0.001, feedback=0.12, feedback_budget=30.0), OPPOSITES),
+    _alone(_many(40), _quiet(items=("a",), feedback=0.12, feedback_budget=30.0), _LIKES_OR_NOT),
     0.01,
-    500,
+    400,
 )
 """Forty records in one release."""
-MOMENTS = SampledStory(_alone([*rounds(2)], _quiet(answers=0.01), SILENT), 0.01, 300)
+MOMENTS = SampledStory(_alone([*rounds(2)], _quiet(answers=0.01, feedback=0.1), SILENT), 0.01, 200)
 """The person sends feedback or does not."""
 NEIGHBOURHOODS = SampledStory(
     Story(
@@ -126,19 +126,19 @@ NEIGHBOURHOODS = SampledStory(
         (SILENT[1], Behaviour(lambda _: RIGHT, lambda _, __: None)),
     ),
     0.01,
-    300,
+    200,
 )
 """The person looks round in a model that knows both sides, and says nothing."""
 RETRIES = SampledStory(
     Story(
         "",
         _learned(answers=1.0),
-        [*_tastes(), Asks(PERSON, retries=20)],
+        [*_tastes(), Asks(PERSON, retries=24)],
         _NEIGHBOURHOODS,
         NEIGHBOURHOODS.story.person,
     ),
     0.01,
-    300,
+    350,
 )
 """The person asks once, and repeats the question under the same event id."""
 
@@ -146,12 +146,12 @@ RETRIES = SampledStory(
 def claims() -> Iterator[Claim]:
     """Yield the claims: every story, and two at the demo's epsilons."""
     shown = {
-        "24 records at epsilon 0.005": FEW_CHARGED,
+        "24 records at epsilon 0.003": FEW_CHARGED,
         "records after the budget is spent": SPENT,
         "forty records in one release": SHARED_NOISE,
         "feedback or none": MOMENTS,
         "exact answers, booked": NEIGHBOURHOODS,
-        "a question repeated 20 times": RETRIES,
+        "a question repeated 24 times": RETRIES,
     }
     for epsilon in (1.0, 4.0):
         story = _alone([*rounds(2, asks=3)], document(feedback=epsilon), OPPOSITES)
@@ -159,7 +159,7 @@ def claims() -> Iterator[Claim]:
     for name, sampled in shown.items():
 
         def examine(run: AuditRun, sampled: SampledStory = sampled) -> Finding:
-            return sampled.examine(run, runs=run.size(quick=120, full=10 * sampled.runs))
+            return sampled.examine(run, runs=run.size(quick=60, full=10 * sampled.runs))
 
         yield Claim(f"{_NAME}, {name}: epsilon", Method.LOWER_BOUND, examine, Scope.PERSON)
 
