@@ -10,7 +10,7 @@ def prepare(stage: Stage) -> None:
     stage.put(
         stage.a,
         "library",
-        {"algorithm": "collaborative", "items": BOOKS, "training": {"seconds": 1.0}},
+        {"algorithm": "collaborative", "items": BOOKS, "releases": {"seconds": 1.0, "growth": 0.0}},
     )
 
 

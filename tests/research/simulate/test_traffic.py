@@ -22,7 +22,10 @@ def document(*items: str, budget: float = 100.0) -> dict[str, Any]:
         "algorithm": "p-dap",
         "items": list(items),
         "context": {"dimensions": 3},
-        "privacy": {"answers": {"epsilon": 1.0, "budget": {"epsilon": budget, "delta": 0.0}}},
+        "privacy": {
+            "answers": {"epsilon": 1.0, "budget": {"epsilon": budget, "delta": 0.0}},
+            "feedback": {"budget": {"epsilon": 1e6}},
+        },
     }
 
 
@@ -59,7 +62,7 @@ def test_what_is_reported_is_what_the_server_counted(demo: Demo) -> None:  # noq
     assert personal + results.total.degraded == results.total.answers
     assert counted["discreet_feedback_total", "counted"] == results.feedback
     assert counted["discreet_reward_total", ""] == results.total.reward > 0
-    assert counted["discreet_epsilon_spent_total", ""] == pytest.approx(personal * 1.0)
+    assert counted["discreet_epsilon_spent_total", "answers"] == pytest.approx(personal * 1.0)
     # Three answers each for twenty clients, and not one more.
     assert personal <= 60
 

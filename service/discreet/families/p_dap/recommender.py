@@ -123,7 +123,7 @@ class PartitionRecommender(Recommender[PartitionModel]):
             context=context,
             available=available,
             # A vendor cannot be told which of its items to leave out, nor give several that differ.
-            vendors=self.vendors.reachable() if alone else (),
+            vendors=self.vendors.reachable() if alone and self.vendors.url_of else (),
             whole=available is self.visible,
         )
 
@@ -224,7 +224,8 @@ class PartitionRecommender(Recommender[PartitionModel]):
 
     async def after_feedback(self, feedback: PendingFeedback) -> None:
         """Pass feedback on a vendor's item on to the vendor."""
-        await self.vendors.pass_on(feedback)
+        if self.vendors.url_of:
+            await self.vendors.pass_on(feedback)
 
     # Releasing.
 

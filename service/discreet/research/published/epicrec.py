@@ -26,7 +26,7 @@ from discreet.families.collaborative.on_device.catalogue import (
     Floats,
     Integers,
     Level,
-    Scope,
+    ReleaseScope,
     scope_of,
 )
 from discreet.families.collaborative.on_device.perturbation import (
@@ -104,7 +104,7 @@ def _own(catalogue: Catalogue, tally: Integers, groups: Integers) -> Integers:
     return counts
 
 
-def _relaxed(catalogue: Catalogue, scope: Scope, missing: Floats, weights: Floats) -> Floats:
+def _relaxed(catalogue: Catalogue, scope: ReleaseScope, missing: Floats, weights: Floats) -> Floats:
     """Solve program 5.3 over the reals; return the share of each protected group's items."""
     incidence = catalogue.incidence[scope.protected].astype(np.float64) * weights
     reals, _ = Sanitiser.of(incidence, scope.sizes).relaxed(missing * weights)

@@ -1,6 +1,7 @@
 """Claims about one person in the closed loop of the adaptive partition, and planted faults."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
 from discreet.audit.claims import AuditRun, Claim, Finding, Method, PlantedFault, Scope
@@ -19,8 +20,14 @@ from discreet.audit.closed_loop.faulty import (
 from discreet.audit.closed_loop.stage import Planted
 from discreet.audit.closed_loop.story import Story
 from discreet.audit.families.p_dap.closed_loop import PartitionLoop, stories
+from discreet.audit.families.p_dap.feedback import AddOrRemoveOnly
 from discreet.audit.mechanisms.stores import LinearPriceStore, UnpaidStore
+from discreet.families.p_dap.learning import OWN_USERS, block
+from discreet.families.p_dap.model import PartitionModel
 from discreet.families.p_dap.recommender import PartitionRecommender
+from discreet.families.questions import Decision, Question
+from discreet.privacy.noise import NoiseSource
+from discreet.state.stores import Vector
 
 _NAME = "p-dap, closed loop"
 _QUICK, _FULL = 2, 12
@@ -53,10 +60,41 @@ def claims() -> Iterator[Claim]:
         yield Claim(f"{_NAME}, {story.name}: rho", Method.EXACT, feedback, Scope.PERSON)
 
 
+class SparseNoise(PartitionRecommender):
+    """Adds noise only to the cells from which feedback came."""
+
+    def release(
+        self, model: PartitionModel, gathered: Mapping[bytes, Vector], noise: NoiseSource
+    ) -> PartitionModel:
+        """Return the next model; cells that nothing was said about stay as they are."""
+        released = super().release(model, gathered, noise)
+        before, after = model.own.statistics, released.own.statistics
+        silent = [
+            cell for cell in range(len(before.tree)) if block(OWN_USERS, cell) not in gathered
+        ]
+        liked, disliked = after.liked.copy(), after.disliked.copy()
+        liked[silent], disliked[silent] = before.liked[silent], before.disliked[silent]
+        own = replace(after, liked=liked, disliked=disliked)
+        return self._model(own, released.guests.statistics)
+
+
+class CuriousDegradation(PartitionRecommender):
+    """Looks at the context of clients whose budget is spent."""
+
+    def decide_without_client(
+        self, model: PartitionModel, questions: Sequence[Question], noise: NoiseSource
+    ) -> list[Decision]:
+        """Decide as if it had been paid for."""
+        decided = super().decide(model, questions, [None] * len(questions), noise)
+        return [replace(decision, personalised=False) for decision in decided]
+
+
 def examine_planted(planted: Planted, story: Story) -> Finding:
-    """Examine a story with something broken in it; either claim may notice."""
-    losses = list(walk_paths(story, PartitionLoop(), _QUICK, planted))
-    answers, feedback = judge_answers(losses), judge_feedback(losses)
+    """Examine a story with something broken in it; either claim may notice, on any path."""
+    for loss in walk_paths(story, PartitionLoop(), _QUICK, planted):
+        answers, feedback = judge_answers([loss]), judge_feedback([loss])
+        if not (answers.holds and feedback.holds):
+            break
     return answers if not answers.holds else feedback
 
 
@@ -105,6 +143,18 @@ def faults() -> Iterator[PlantedFault]:
         "records that are in two releases": (
             Planted(store=ForgetfulDiscardStore),
             "three records in each of two releases, feedback epsilon 1",
+        ),
+        "noise only where feedback came from": (
+            Planted(recommender=SparseNoise),
+            "three records in each of two releases, feedback epsilon 1",
+        ),
+        "noise for adding and removing only": (
+            Planted(recommender=AddOrRemoveOnly),
+            "one record, feedback epsilon 1",
+        ),
+        "degraded answers that look at the context": (
+            Planted(recommender=CuriousDegradation),
+            "budgets spent",
         ),
         "a price that depends on the reward": (
             Planted(recommender=dislikes_are_free(family)),

@@ -146,7 +146,7 @@ class Catalogue:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scope:
+class ReleaseScope:
     """What an agreement makes of a catalogue: public, and computed once for both.
 
     `protected` and `open` are positions of groups; `counted` are positions of the categories that
@@ -163,7 +163,7 @@ class Scope:
 
 
 @lru_cache(maxsize=64)
-def scope_of(catalogue: Catalogue, concerns: Concerns) -> Scope:
+def scope_of(catalogue: Catalogue, concerns: Concerns) -> ReleaseScope:
     """Sort the catalogue's groups by the agreement."""
     levels = catalogue.levels(concerns)
     refused = np.array([level is Level.NO for level in levels])
@@ -173,7 +173,7 @@ def scope_of(catalogue: Catalogue, concerns: Concerns) -> Scope:
     protected = np.flatnonzero(touched & ~hidden)
     counted = np.flatnonzero(perturbed & catalogue.incidence[protected].any(axis=0))
     patterns = catalogue.incidence[np.ix_(protected, counted)]
-    return Scope(
+    return ReleaseScope(
         open=np.flatnonzero(~touched & ~hidden),
         protected=protected,
         counted=counted,

@@ -24,7 +24,12 @@ from functools import lru_cache
 import numpy as np
 
 from discreet.errors import InvalidArgument
-from discreet.families.collaborative.on_device.catalogue import TYPICAL, Catalogue, Floats, Scope
+from discreet.families.collaborative.on_device.catalogue import (
+    TYPICAL,
+    Catalogue,
+    Floats,
+    ReleaseScope,
+)
 
 SPREAD = 0.8
 """How far a person's share of a category is from everybody's, relative to it."""
@@ -78,13 +83,13 @@ class Expectation:
         """Return what the catalogue alone lets expect: every item is as popular as any other."""
         return _of_catalogue(catalogue)
 
-    def masses(self, scope: Scope) -> Floats:
+    def masses(self, scope: ReleaseScope) -> Floats:
         """Return how readily the protected groups are drawn from, in units of items."""
         shares = self.shares[scope.protected]
         scaled: Floats = shares * (float(scope.sizes.sum()) / float(shares.sum()))
         return scaled
 
-    def read(self, *, noisy: Floats, magnitudes: Floats, scope: Scope) -> Floats:
+    def read(self, *, noisy: Floats, magnitudes: Floats, scope: ReleaseScope) -> Floats:
         """Return the counts that noisy ones most plausibly stand for, in whole items."""
         attention = self.shares[scope.protected] @ scope.incidence
         doubt = 2 * magnitudes**2  # the variance of Laplace noise

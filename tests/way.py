@@ -1,0 +1,130 @@
+"""The files that one request passes, in order, as traced: python -m tests.way."""
+
+import asyncio
+import contextlib
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from discreet.app import create_app
+from discreet.families.p_dap.document import AdaptivePartitionDocument
+from discreet.settings import Settings
+from discreet.state.embedded import EmbeddedStore
+
+PACKAGE = Path(create_app.__code__.co_filename).parent
+DOCUMENT = {
+    "algorithm": "p-dap",
+    "items": ["a", "b", "c"],
+    "context": {"dimensions": 2},
+    "exploration": {"rate": 0.0},  # so that every answer is drawn the same way
+}
+TURNS = 9
+"""Requests that are traced; the shortest way is what no task in the background crossed."""
+KEY = "a-key-for-tracing"
+HEADERS = [(b"authorization", f"Bearer {KEY}".encode())]
+FIRST = "protocol.py"
+"""Reads the request from the socket before anything here is called."""
+
+
+@contextlib.contextmanager
+def traced() -> Iterator[list[str]]:
+    """Collect the modules of ours whose functions are entered, in the order of the first time."""
+    passed = [FIRST]
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and PACKAGE in path.parents:
+            name = str(path.relative_to(PACKAGE))
+            if name not in passed:
+                passed.append(name)
+
+    sys.setprofile(note)
+    try:
+        yield passed
+    finally:
+        sys.setprofile(None)
+
+
+async def _ways() -> dict[str, list[str]]:
+    with tempfile.TemporaryDirectory() as folder, EmbeddedStore(folder) as url:
+        app = create_app(Settings(api_key=KEY, store=url))
+        async with app.router.lifespan_context(app) as live:
+            services = live["services"]
+            document = AdaptivePartitionDocument.model_validate(DOCUMENT)
+            await services.registry.put("films", document)
+            await services.releaser.release(await services.registry.find("films"))
+            await services.background.stop()
+            found: dict[str, list[str]] = {}
+            token = ""
+            for turn in range(TURNS):
+                for path in ("/recommend", "/feedback"):
+                    body: dict[str, Any] = {"recommendation_id": token, "reward": 1.0}
+                    if path == "/recommend":
+                        body = {"recommender": "films", "client": f"c{turn}", "context": [0.1, 0.2]}
+                    route = app.direct_route("POST", path)
+                    assert route is not None
+                    with traced() as passed:
+                        status, _, content = await app.answer(
+                            route, live, HEADERS, json.dumps(body).encode()
+                        )
+                    assert status == 200, content
+                    token = json.loads(content).get("recommendation_id", token)
+                    if path not in found or len(passed) < len(found[path]):
+                        found[path] = passed
+            return found
+
+
+def ways() -> dict[str, list[str]]:
+    """Return the files that `/recommend` and `/feedback` pass, in order."""
+    return asyncio.run(_ways())
+
+
+ASIDE = {
+    "behind the store's protocol": ("state/",),
+    "counted and logged": ("metrics/", "store_metrics.py", "logs.py"),
+}
+PAGE = Path(__file__).parent.parent / "CONTRIBUTING.md"
+BEGIN, END = "<!-- the way of a request -->\n", "<!-- end of the way -->\n"
+
+
+def rendered() -> str:
+    """Return both ways as Markdown: the files that decide, in order, and what they use."""
+    lines = [
+        "Traced through the shipped code on a real store (`python -m tests.way` writes this anew, and a",
+        "test holds it). Files below `service/discreet/`, in the order in which a request enters them.",
+        "",
+    ]
+    for path, passed in ways().items():
+        aside = {
+            title: [name for name in passed if name.startswith(beginnings)]
+            for title, beginnings in ASIDE.items()
+        }
+        others = {name for names in aside.values() for name in names}
+        main = [name for name in passed if name not in others]
+        lines += [f"`POST {path}` passes {len(main)} files and then the store:", ""]
+        lines += [f"{place}. `{name}`" for place, name in enumerate(main, start=1)]
+        lines.append("")
+        for title, names in aside.items():
+            lines.append(f"- {title} ({len(names)}): " + ", ".join(f"`{each}`" for each in names))
+        lines.append("")
+    return "\n".join(lines)
+
+
+def on_page() -> str:
+    """Return what CONTRIBUTING.md says."""
+    return PAGE.read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0]
+
+
+def main() -> None:
+    """Write the way of a request anew."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    after = rest.split(END)[1] if END in rest else rest
+    PAGE.write_text(before + BEGIN + rendered() + END + after, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
