@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from discreet.audit.mechanisms.statistical import entropy_evidence
+from discreet.audit.examine_samples import entropy_evidence
 
 Shape = Literal["laplace", "gaussian"]
 

@@ -24,8 +24,10 @@ import logging
 import os
 import struct
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
+from discreet.errors import StoreUnavailable
 from discreet.families.contract import Recommender
 from discreet.families.observer import FamilyCounter, FamilyGauge, Observer
 from discreet.privacy.noise import NoiseSource
@@ -33,7 +35,7 @@ from discreet.state.stores import Store
 
 log = logging.getLogger(__name__)
 
-LEASE_SECONDS = 60.0
+LEASE_SECONDS = 15.0
 _HEAD = struct.Struct("<d")
 _NUMBER = struct.Struct("<Q")
 
@@ -95,6 +97,7 @@ class Releaser:
         lease = recommender.key(b"release")
         if not await self._store.hold(lease=lease, holder=self._holder, seconds=LEASE_SECONDS):
             return False
+        renewing = asyncio.create_task(self._renew(lease), name="lease of a release")
         try:
             # Whoever had the lease before may have released meanwhile.
             await self.load(recommender)
@@ -102,7 +105,15 @@ class Releaser:
                 return False
             return await self.release(recommender)
         finally:
+            renewing.cancel()
             await self._store.let_go(lease=lease, holder=self._holder)
+
+    async def _renew(self, lease: bytes) -> None:
+        """Keep a lease while its work takes long; losing it costs work, and nothing else."""
+        while True:
+            await asyncio.sleep(LEASE_SECONDS / 3)
+            with suppress(StoreUnavailable):
+                await self._store.hold(lease=lease, holder=self._holder, seconds=LEASE_SECONDS)
 
     async def release(self, recommender: Recommender[Any]) -> bool:
         """Make and store the next model; False if somebody else was faster."""

@@ -36,7 +36,7 @@ from discreet.research.worlds.lastfm import listened, popular
 from discreet.research.worlds.movielens import FOLDER, LIKED, read_ratings
 
 ROUNDS, SEEDS = 100_000, 5
-QUICK_ROUNDS, QUICK_SEEDS = 6_000, 1
+QUICK_ROUNDS, QUICK_SEEDS = 3_000, 1
 PEOPLE, THINGS = 1_000, 1_000
 
 ALONE = ClusterAlgorithm(NO_SHARING, "served")

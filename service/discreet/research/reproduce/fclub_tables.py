@@ -90,7 +90,7 @@ def report(
                 for name in data
             ),
             *_study_figures(found, studies),
-            _talks(both["blocks"], rounds["blocks"]),
+            _communications(both["blocks"], rounds["blocks"]),
             _pays(found),
         ],
         notes=_notes(found, both, rounds),
@@ -194,7 +194,7 @@ def _study_figures(
     return figures
 
 
-def _talks(outcomes: Sequence[ClusterOutcome], rounds: int) -> Figure:
+def _communications(outcomes: Sequence[ClusterOutcome], rounds: int) -> Figure:
     lines = []
     for one in outcomes:
         at = one.runs[0].rounds <= rounds
