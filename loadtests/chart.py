@@ -19,6 +19,7 @@ _SERIES = {
     "cells": "#009e73",
     "clients": "#d55e00",
     "candidates": "#cc79a7",
+    "described": "#56b4e9",
     "dimensions": "#e69f00",
 }
 """Okabe and Ito's palette, which colour-blind readers can tell apart."""
@@ -185,9 +186,11 @@ def _memory(axes: Any, found: Found) -> None:
         "pending decision": memory["pending_decision_bytes"],
         "… with an event_id": memory["pending_decision_with_event_id_bytes"],
         "counted feedback": memory["claim_bytes"],
+        "… until the release, more": memory["unreleased_feedback_bytes"],
         "voter": memory["vote_bytes"]["voter"],
         "vote": memory["vote_bytes"]["vote"],
-        **{f"cell of {int(arms):,} arms": size for arms, size in memory["cell_bytes"].items()},
+        **{f"sums, {int(arms):,} arms": size for arms, size in memory["sums_bytes"].items()},
+        **{f"model, {size}": weight for size, weight in memory["model_bytes"].items()},
     }
     places = range(len(rows))
     # A logarithmic axis has no place for nothing: the pending decision keeps its label only.

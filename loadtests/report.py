@@ -8,6 +8,8 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import clients
+
 PATHS = ("recommend", "feedback")
 SERVICES = ("discreet", "floor", "alternative")
 
@@ -23,9 +25,11 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "under": operator.lt,
 }
 _BYTES = {
-    "ledger_bytes": "ledger of a client",
-    "cell_bytes": "cell, by arms",
+    "ledger_bytes": "ledger of a client, both accounts",
     "claim_bytes": "feedback that was counted, until it expires",
+    "unreleased_feedback_bytes": "client with feedback, until the next release",
+    "sums_bytes": "block of sums (a cell), by arms",
+    "model_bytes": "released model of p-dap, cells x arms",
     "pending_decision_bytes": "pending decision",
     "pending_decision_with_event_id_bytes": "pending decision with an event_id",
     "vote_bytes": "voter on the roster, and each vote",
@@ -108,6 +112,8 @@ def table(found: Found) -> str:
         *_paths(found),
         *_batch(found),
         *_scaling(found),
+        *_clients(found),
+        *_protocol(found),
         *_memory(found),
         *_mixed(found),
         *_bars(found),
@@ -182,6 +188,37 @@ def _scaling(found: Found) -> Iterator[str]:
         yield f"  {name:12}{series['growth']:6.2f} ({spread})  {sizes}"
 
 
+def _clients(found: Found) -> Iterator[str]:
+    if "clients" not in found:
+        return
+    yield ""
+    yield "our client of the store beside others: commands of one process"
+    yield clients.table(found["clients"]["commands"])
+    yield ""
+    yield from _variants("clients of the store, served", found["clients"]["requests"])
+
+
+def _protocol(found: Found) -> Iterator[str]:
+    if "protocol" not in found:
+        return
+    yield ""
+    yield from _variants("the short way for requests (direct), and without it", found["protocol"])
+
+
+def _variants(title: str, paths: Found) -> Iterator[str]:
+    """Show servers that differ in one thing; ratios are to the first of them."""
+    first = next(iter(next(iter(paths.values()))))
+    yield f"{title:52}{'req/s':>8}{'CPU us':>8}  beside {first}, by turn: req/s, CPU"
+    for path, variants in paths.items():
+        for name, one in variants.items():
+            speed, cpu = (
+                f"{ratio['median']:.2f} ({ratio['min']:.2f} to {ratio['max']:.2f})"
+                for ratio in (one["rps_ratio"], one["cpu_ratio"])
+            )
+            shown = f"  {'/' + path:12}{name:38}{one['rps']:8,}{one['cpu_us']:8,}"
+            yield shown if name == first else f"{shown}  {speed}, {cpu}{_repeated(one)}"
+
+
 def _memory(found: Found) -> Iterator[str]:
     if "memory" not in found:
         return
@@ -203,9 +240,9 @@ def _mixed(found: Found) -> Iterator[str]:
         f"all families at once: {one['reached_per_second']:,} of {one['offered_per_second']:,} "
         f"arrivals a second, {one['dropped']:,} dropped"
     )
-    for family, told in one["families"].items():
+    for family, paths in one["families"].items():
         for path in PATHS:
-            row = told[path]
+            row = paths[path]
             yield (
                 f"  {family:16}/{path:11}{row['count']:7,}  p50 {row['p50_ms']:8.2f} ms  "
                 f"p99 {row['p99_ms']:8.2f} ms  {row['failures']} failures"

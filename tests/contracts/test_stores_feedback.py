@@ -14,7 +14,7 @@ from discreet.state.stores import (
     EXACT,
     OWN,
     Account,
-    Claim,
+    ClaimOutcome,
     FeedbackRecord,
     Learned,
     Ledger,
@@ -41,9 +41,9 @@ pytestmark = pytest.mark.anyio
 MOST = 2**63 - 1
 LEAST = -(2**63)
 FREE = Charge()
-COUNTED = Learned(Claim.COUNTED, True, FREE, Ledger())
-DUPLICATE = Learned(Claim.DUPLICATE, True, FREE, Ledger())
-CONFLICT = Learned(Claim.CONFLICT, True, FREE, Ledger())
+COUNTED = Learned(ClaimOutcome.COUNTED, True, FREE, Ledger())
+DUPLICATE = Learned(ClaimOutcome.DUPLICATE, True, FREE, Ledger())
+CONFLICT = Learned(ClaimOutcome.CONFLICT, True, FREE, Ledger())
 
 
 async def own(store: Store, principal: bytes = ADA) -> list[int]:
@@ -75,7 +75,11 @@ async def test_claims_are_of_one_principal_and_outlive_a_freeze(store: Store) ->
 async def test_parallel_feedback_counts_once(store: Store) -> None:
     attempts = [store.learn([record((0, 1), reward=each)]) for each in (3, 3, 4) * 20]
     outcomes = Counter([each.claim for attempt in attempts for each in await attempt])  # type: ignore[union-attr]
-    assert outcomes == {Claim.COUNTED: 1, Claim.DUPLICATE: 39, Claim.CONFLICT: 20}
+    assert outcomes == {
+        ClaimOutcome.COUNTED: 1,
+        ClaimOutcome.DUPLICATE: 39,
+        ClaimOutcome.CONFLICT: 20,
+    }
     assert await released(store, 1) == {BLOCK: [1]}
 
 
@@ -99,7 +103,7 @@ async def test_the_nth_record_of_a_release_costs_2n_minus_1_times_the_rho(store:
     found = await store.learn([record(claim=b"%d" % n, charge=ONE) for n in range(5)])
     prices = [Charge(100, 5 * (2 * n - 1), 1) for n in range(1, 6)]
     assert list(found) == [
-        Learned(Claim.COUNTED, True, price, charged(n)) for n, price in enumerate(prices, 1)
+        Learned(ClaimOutcome.COUNTED, True, price, charged(n)) for n, price in enumerate(prices, 1)
     ]
     assert await spent(store) == charged(5)
     assert (await learn(store, record(claim=b"4", charge=ONE))).price == FREE, "a duplicate is free"
@@ -136,11 +140,11 @@ async def test_feedback_that_does_not_fit_is_claimed_and_not_added(store: Store)
     many = [record(claim=b"%d" % n, charge=ONE, limit=limit) for n in range(3)]
     *_, refused = await store.learn(many)
     ledger = charged(2)._replace(answers=ONE)
-    assert refused == Learned(Claim.COUNTED, False, FREE, ledger)
+    assert refused == Learned(ClaimOutcome.COUNTED, False, FREE, ledger)
     free = record(claim=b"2", reward=1)
-    assert await learn(store, free) == Learned(Claim.DUPLICATE, False, FREE, ledger)
+    assert await learn(store, free) == Learned(ClaimOutcome.DUPLICATE, False, FREE, ledger)
     other = record(claim=b"2", reward=2, charge=ONE)
-    assert await learn(store, other) == Learned(Claim.CONFLICT, False, FREE, ledger)
+    assert await learn(store, other) == Learned(ClaimOutcome.CONFLICT, False, FREE, ledger)
     assert await released(store, 1) == {BLOCK: [2]}
     assert await spent(store) == ledger
 
@@ -224,7 +228,9 @@ async def test_an_overflow_adds_charges_and_claims_nothing(
         await learn(store, overflowing)
     assert await spent(store) == Ledger()
     again = overflowing._replace(increments={b"a": [(0, 1)]})
-    assert await learn(store, again) == Learned(Claim.COUNTED, True, ONE, Ledger(feedback=ONE))
+    assert await learn(store, again) == Learned(
+        ClaimOutcome.COUNTED, True, ONE, Ledger(feedback=ONE)
+    )
     assert await own(store) == [LEAST]
     assert await released(store, 1) == {b"a": [2], b"b": [0, start]}
 
@@ -276,7 +282,7 @@ async def test_learning_many_equals_learning_one_by_one(store: Store) -> None:
     assert plainly(together) == plainly(alone)
     kinds = {(each.claim, each.added) if isinstance(each, Learned) else each for each in together}
     assert {kind for kind in kinds if isinstance(kind, tuple)} == {
-        *itertools.product(Claim, (True, False))
+        *itertools.product(ClaimOutcome, (True, False))
     }
     assert StateOverflow in plainly(together), "the table lacks an outcome: it shows too little"
     assert await released(store, 1) == await released(store, 1, b"g")

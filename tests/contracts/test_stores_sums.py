@@ -12,7 +12,7 @@ from discreet.privacy.charges import Charge
 from discreet.state import redis_sums
 from discreet.state.stores import (
     OWN,
-    Claim,
+    ClaimOutcome,
     Learned,
     Ledger,
     Store,
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.anyio
 
 MOST = 2**63 - 1
 LEAST = -(2**63)
-COUNTED = Learned(Claim.COUNTED, True, Charge(), Ledger())
+COUNTED = Learned(ClaimOutcome.COUNTED, True, Charge(), Ledger())
 
 
 async def own(store: Store, principal: bytes = ADA) -> list[int]:
@@ -225,7 +225,7 @@ async def test_erasing_takes_all_sums_of_one_recommender(
     for number in (1, 2):
         assert await store.frozen(generation=GENERATION, number=number) == {}
     assert (await spent(store)).feedback == Charge(300, 15, 3)
-    assert (await learn(store, record(claim=b"3"))).claim is Claim.DUPLICATE
+    assert (await learn(store, record(claim=b"3"))).claim is ClaimOutcome.DUPLICATE
     assert (await learn(store, record(claim=b"4", charge=ONE))).price == ONE
     assert await released(store, 1) == {BLOCK: [1]}, "the numbers begin again"
     assert (await released(store, 1, b"other")).keys() == blocks.keys()

@@ -57,17 +57,20 @@ def scaling() -> dict[str, Any]:
         "dimensions": series(200, 260, 700, 5_000, sizes=(2, 100, 1_000, 10_000)),
         "candidates": series(210, 240, 500, sizes=(10, 100, 1_000)),
         "clients": series(200, 201, 214, sizes=(1, 1_000, 1_000_000)),
+        "described": series(300, 400, 1_500, sizes=(1, 10, 100)),
         "cells": {
-            **series(200, 230, 260, sizes=(1, 1_000, 100_000)),
-            "cells": {"1": 1, "1000": 1_100, "100000": 101_500},
+            **series(200, 230, 260, sizes=(1, 100, 1_000)),
+            "cells": {"1": 1, "100": 127, "1000": 1_023},
         },
     }
 
 
 MEMORY = {
     "ledger_bytes": 102.8,
-    "cell_bytes": {"10": 364.3, "100": 1768.5, "1000": 16177.9},
     "claim_bytes": 117.7,
+    "unreleased_feedback_bytes": 37.3,
+    "sums_bytes": {"10": 364.3, "100": 1768.5, "1000": 16177.9},
+    "model_bytes": {"1 x 20": 4_352, "1023 x 20": 181_840},
     "pending_decision_bytes": 0,
     "pending_decision_with_event_id_bytes": 683.9,
     "vote_bytes": {"voter": 55.0, "vote": 1.52},
@@ -82,6 +85,26 @@ BATCH = {
         "2": {"decisions_per_second": 25_000, "cpu_us_per_decision": 33.1},
     },
 }
+_RANGE = {"median": 0.8, "min": 0.7, "max": 0.9}
+
+
+def variants(*names: str) -> dict[str, Any]:
+    """Return what comparing servers that differ in one thing finds."""
+    one = {"rps": 4_000, "cpu_us": 210, "repeated": 0, "rps_ratio": _RANGE, "cpu_ratio": _RANGE}
+    return {path: {name: dict(one) for name in names} for path in ("recommend", "feedback")}
+
+
+_COMMAND = {
+    "cpu_us_per_command": 20.5,
+    "commands_per_second": 30_000,
+    "cpu_ratio_to_ours": 1.0,
+    "speed_ratio_to_ours": 1.0,
+}
+CLIENTS = {
+    "commands": {"always": {"spend of 1": {"ours": _COMMAND, "coredis": _COMMAND}}},
+    "requests": variants("ours", "redis-py", "coredis"),
+}
+PROTOCOL = variants("direct", "uvicorn")
 _WAITED = {"count": 100, "p50_ms": 2.5, "p99_ms": 20.0, "failures": 0, "statuses": {"200": 100}}
 MIXED = {
     "offered_per_second": 200,

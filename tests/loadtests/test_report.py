@@ -16,6 +16,7 @@ import growth
 import pytest
 import report
 from drive import Sample
+from stage import Target
 
 from tests.loadtests import recorded
 
@@ -32,6 +33,8 @@ def found() -> dict[str, Any]:
         "feedback": report.with_summary({"1": recorded.compared(2.7), "2": recorded.compared(2.6)}),
         "batch": recorded.BATCH,
         "scaling": recorded.scaling(),
+        "clients": recorded.CLIENTS,
+        "protocol": recorded.PROTOCOL,
         "memory": recorded.MEMORY,
         "mixed": recorded.MIXED,
     }
@@ -74,7 +77,7 @@ def test_a_bar_says_what_was_measured_and_what_is_allowed(found: dict[str, Any])
         ("feedback.workers.1.discreet.failed_share", 0.01, "feedback, 1 worker: p99"),
         ("batch.decisions_per_second", 19_999, "decisions a second"),
         ("scaling.arms.growth", 1.5, "10 to 1,000 arms"),
-        ("scaling.cells.growth", 1.5, "1 to 101,500 cells"),
+        ("scaling.cells.growth", 1.5, "1 to 1,023 cells"),
         ("scaling.clients.growth", 1.2, "1 to 1,000,000 clients"),
         ("memory.ledger_bytes", 200.1, "bytes of a ledger"),
     ],
@@ -117,8 +120,12 @@ def test_the_table_shows_everything(found: dict[str, Any]) -> None:
     assert "fsync always" in text
     assert "3.00 times the floor (2.90 to 3.10)" in text
     assert "25,000 decisions a second" in text
-    assert "101,500: 260" in text
-    assert "cell, by arms" in text
+    assert "1,023: 260" in text
+    assert "block of sums (a cell), by arms" in text
+    assert "spend of 1, appendfsync always" in text
+    assert "coredis" in text
+    assert "uvicorn" in text
+    assert "0.80 (0.70 to 0.90), 0.80 (0.70 to 0.90)" in text
     assert "p-dap" in text
     assert "MISSED" not in text
     for service in report.SERVICES:
@@ -189,6 +196,23 @@ def test_a_ratio_is_the_median_of_the_turns_and_not_of_the_rates() -> None:
 def test_discreet_is_everybodys_neighbour_and_the_order_turns_round() -> None:
     assert [compare.order(turn)[1] for turn in range(3)] == ["discreet"] * 3
     assert list(compare.order(0)) == list(compare.order(1))[::-1]
+
+
+def test_variants_are_compared_with_the_first_of_them_turn_by_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The machine is twice as fast in the second turn.
+    runs = {"first": [(1_000, 200), (2_000, 100)], "other": [(500, 300), (1_000, 150)]}
+    rates = {name: [Sample(rate, cpu, rate) for rate, cpu in turns] for name, turns in runs.items()}
+    monkeypatch.setattr(compare, "_throughput_turns", lambda *arguments, **named: rates)
+    targets = {name: Target(name, "http://127.0.0.1:1", (1,)) for name in rates}
+    found = compare.compare_variants(
+        targets, "recommend", seconds=1, rounds=2, say=lambda text: None
+    )
+    assert found["first"]["rps_ratio"]["median"] == 1.0
+    assert found["other"]["rps_ratio"] == {"median": 0.5, "min": 0.5, "max": 0.5}
+    assert found["other"]["cpu_ratio"]["median"] == 1.5
+    assert (found["other"]["rps"], found["other"]["cpu_us"]) == (750, 225)
 
 
 def test_a_batch_is_the_better_connections_middle_turn_and_not_its_best() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import DiscreetError, StateOverflow, StoreUnavailable, UnknownDecision
 from discreet.state import replies
-from discreet.state.stores import Blob, Claim, Debited, Learned, Ledger
+from discreet.state.stores import Blob, ClaimOutcome, Debited, Learned, Ledger
 
 EMPTY = b"\0" * 24
 
@@ -65,7 +65,7 @@ def test_a_price_is_one_account() -> None:
     price = b"".join(column.to_bytes(8, "big") for column in (1, 2, 3))
     found = replies.learned((1, 1, price, EMPTY + price))
     assert found.price == found.ledger.feedback
-    assert found == Learned(Claim.COUNTED, True, found.price, Ledger(feedback=found.price))
+    assert found == Learned(ClaimOutcome.COUNTED, True, found.price, Ledger(feedback=found.price))
 
 
 @pytest.mark.parametrize(

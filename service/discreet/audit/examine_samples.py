@@ -88,7 +88,8 @@ def directions(first: Floats, second: Floats) -> Floats:
     spread that they have together.
     """
     apart = first.mean(axis=0) - second.mean(axis=0)
-    spread = np.atleast_2d(np.cov(np.concatenate([first - first.mean(0), second - second.mean(0)]).T))
+    centred = np.concatenate([first - first.mean(axis=0), second - second.mean(axis=0)])
+    spread = np.atleast_2d(np.cov(centred.T))
     ridge = 1e-6 * np.trace(spread) / len(apart) + 1e-12
     fisher = np.linalg.solve(spread + ridge * np.eye(len(apart)), apart)
     found: Floats = np.stack([apart, fisher], axis=1)

@@ -37,7 +37,7 @@ from discreet.families.resources import Current as Current
 from discreet.families.resources import Resources as Resources
 from discreet.privacy.charges import Charge
 from discreet.privacy.noise import NoiseSource
-from discreet.state.stores import NO_LIMIT, Claim, FeedbackRecord, Learned, Vector
+from discreet.state.stores import NO_LIMIT, ClaimOutcome, FeedbackRecord, Learned, Vector
 
 REWARD_STEPS = 2**20
 """Rewards are kept and compared in steps this fine: equal after rounding means equal."""
@@ -122,7 +122,7 @@ class Recommender(DecidingRecommender[M]):
 
     async def _receipt(self, one: PendingFeedback, learned: Learned) -> Receipt | DiscreetError:
         outcome = FeedbackOutcome(learned.claim.value)
-        if learned.claim is Claim.COUNTED and not learned.added:
+        if learned.claim is ClaimOutcome.COUNTED and not learned.added:
             outcome = FeedbackOutcome.UNPAID
             self.observer.exhausted(recommender=self.name, algorithm=self.algorithm)
         self.observer.feedback(
@@ -132,10 +132,10 @@ class Recommender(DecidingRecommender[M]):
             reward=one.feedback.reward if outcome is FeedbackOutcome.COUNTED else 0.0,
             charge=learned.price,
         )
-        if learned.claim is Claim.CONFLICT:
+        if learned.claim is ClaimOutcome.CONFLICT:
             return RewardConflict("another reward has already been counted for this recommendation")
         await self.after_feedback(one)
-        return Receipt(duplicate=learned.claim is Claim.DUPLICATE, learned=learned.added)
+        return Receipt(duplicate=learned.claim is ClaimOutcome.DUPLICATE, learned=learned.added)
 
     # Releasing.
 

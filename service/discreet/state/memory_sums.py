@@ -13,7 +13,7 @@ from discreet.state.stores import (
     NO_CHARGE,
     OWN,
     Account,
-    Claim,
+    ClaimOutcome,
     Debit,
     Debited,
     FeedbackRecord,
@@ -95,7 +95,7 @@ class MemorySums:
         standing = self._claims.get(key)
         if standing is not None:
             reward, added = standing
-            outcome = Claim.DUPLICATE if reward == one.reward else Claim.CONFLICT
+            outcome = ClaimOutcome.DUPLICATE if reward == one.reward else ClaimOutcome.CONFLICT
             return Learned(outcome, added, NO_CHARGE, ledger)
         price, count = NO_CHARGE, 0
         if one.charge != NO_CHARGE:
@@ -103,7 +103,7 @@ class MemorySums:
             price = nth_price(one.charge, count)
             if not one.limit.admits(ledger.feedback + price):
                 self._claims.put(key, (one.reward, False), one.claim_ttl)
-                return Learned(Claim.COUNTED, False, NO_CHARGE, ledger)
+                return Learned(ClaimOutcome.COUNTED, False, NO_CHARGE, ledger)
         try:
             self._add(one)
         except StateOverflow as overflow:
@@ -112,7 +112,7 @@ class MemorySums:
             self._counts.setdefault(one.generation, {})[one.principal] = count
             ledger = self._book(one.principal, ledger, Account.FEEDBACK, ledger.feedback + price)
         self._claims.put(key, (one.reward, True), one.claim_ttl)
-        return Learned(Claim.COUNTED, True, price, ledger)
+        return Learned(ClaimOutcome.COUNTED, True, price, ledger)
 
     def _add(self, one: FeedbackRecord) -> None:
         """Add all increments or none."""

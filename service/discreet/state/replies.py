@@ -9,7 +9,7 @@ from discreet.state.codec import ACCOUNT_BYTES, unpack_charge, unpack_ledger
 from discreet.state.stores import (
     NO_CHARGE,
     Blob,
-    Claim,
+    ClaimOutcome,
     Debited,
     Event,
     Learned,
@@ -20,7 +20,7 @@ from discreet.state.stores import (
 T = TypeVar("T")
 
 VERSION_BYTES = 8
-_CLAIMS = {1: Claim.COUNTED, 2: Claim.DUPLICATE, 3: Claim.CONFLICT}
+_CLAIMS = {1: ClaimOutcome.COUNTED, 2: ClaimOutcome.DUPLICATE, 3: ClaimOutcome.CONFLICT}
 
 
 def outcome(read: Callable[[Any], T], reply: Any) -> T | DiscreetError:

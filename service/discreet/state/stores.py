@@ -90,7 +90,7 @@ class Debited(NamedTuple):
     ledger: Ledger
 
 
-class Claim(Enum):
+class ClaimOutcome(Enum):
     """What became of feedback: counted now, counted before, or contradicting what was counted."""
 
     COUNTED = "counted"
@@ -128,7 +128,7 @@ class Learned(NamedTuple):
     """The outcome of a claim, whether the feedback was paid for and added, what that cost, and
     the ledger after it."""
 
-    claim: Claim
+    claim: ClaimOutcome
     added: bool
     price: Charge
     ledger: Ledger

@@ -15,7 +15,7 @@ import uvloop
 
 from discreet.errors import StoreUnavailable
 from discreet.state.redis_store import RedisStore, open_store
-from discreet.state.stores import Claim, Debit, Debited, Learned, Ledger, Store
+from discreet.state.stores import ClaimOutcome, Debit, Debited, Learned, Ledger, Store
 from tests.state.places import ADA, BLOCK, ONE, learn, record, released, spend, spent
 from tests.state.servers import Server, eventually, valkey
 
@@ -111,7 +111,10 @@ async def test_a_stalled_server_is_given_up_and_found_again(tmp_path: Path) -> N
             await recovered(store)
             # The debit in doubt may have been booked when the server woke, and once at most.
             assert await spent(store) in (Ledger(), Ledger(ONE))
-            assert (await learn(store, record())).claim in (Claim.COUNTED, Claim.DUPLICATE)
+            assert (await learn(store, record())).claim in (
+                ClaimOutcome.COUNTED,
+                ClaimOutcome.DUPLICATE,
+            )
             assert await released(store, 1) == {BLOCK: [1]}
 
 

@@ -11,7 +11,7 @@ import pytest
 from discreet.errors import DiscreetError, StoreUnavailable
 from discreet.privacy.charges import Charge
 from discreet.state.redis_store import RedisStore, open_store
-from discreet.state.stores import Claim, Debit, Debited, Learned
+from discreet.state.stores import ClaimOutcome, Debit, Debited, Learned
 from discreet.state.wire import connection, reconnecting
 from discreet.state.wire.connection import PipelinedConnection
 from tests.state.doors import door
@@ -130,7 +130,9 @@ async def test_what_ran_and_was_not_answered_runs_once(server: Server) -> None:
         assert await spent(store, principals) == [3] * 40, "once, not twice"
         between.slam_on_reply = True
         learned = await store.learn([record(principal=each) for each in principals])
-        assert {each.claim for each in learned if isinstance(each, Learned)} == {Claim.DUPLICATE}
+        assert {each.claim for each in learned if isinstance(each, Learned)} == {
+            ClaimOutcome.DUPLICATE
+        }
         between.slam_on_reply = True
         assert await released(store, 1) == {BLOCK: [40]}
         between.slam_on_reply = True
@@ -159,7 +161,7 @@ async def test_of_lost_answers_only_repeatable_commands_are_asked_again(
     assert kinds(await marked) == ["granted"]
     (learned,) = await counted
     assert isinstance(learned, Learned)
-    assert learned.claim is Claim.COUNTED
+    assert learned.claim is ClaimOutcome.COUNTED
     assert await spent(store, [b"p"]) == [1]
 
 

@@ -1,4 +1,4 @@
-"""Both worlds of a story in step, forced into the same view: what telling them apart costs, exactly.
+"""Both worlds of a story in step, forced into the same view: the exact cost of telling them apart.
 
 Given what has been seen so far, the next thing that is seen is an answer or a release. So it is
 enough to look at one after the other, both worlds having shown the same until then:
@@ -17,9 +17,11 @@ rational. What is summed up is compared with the person's ledger:
 
 - answers: the losses of all answers, with the epsilon that the account of answers was charged;
 - feedback: the rho of all releases, with the mean of what the two worlds' accounts of feedback were
-  charged. If a release holds n of the person's records in one world and m in the other, its numbers
-  differ by a vector of length sqrt(n**2 + m**2) at most, and the two are charged n**2 and m**2 times
-  the rho of a record whose replacement moves them by sqrt(2). So the mean is the sharp bound; both
+  charged. Why the mean: if feedback moves from one release to another, each world's ledger pays for
+  one release and both releases differ. So a record that comes or goes may cost half of one that is
+  replaced, and no more: the length of a record, all that it adds, must be at most 1/sqrt(2) of how
+  far a replacement can move the sums. Then n records in one world and m in the other differ by
+  (n**2 + m**2) / 2 times the rho of one, which is the mean of what the two were charged. Both
   ledgers stay within the budget, and so does their mean.
 
 A model that nobody has seen costs nothing: noise that died with its worker does not count. Noise
@@ -36,7 +38,13 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.audit.claims import Finding
-from discreet.audit.closed_loop.stage import NOTHING_PLANTED, LoopFamily, Planted, Stage
+from discreet.audit.closed_loop.stage import (
+    NOTHING_PLANTED,
+    LoopFamily,
+    MadeRelease,
+    Planted,
+    Stage,
+)
 from discreet.audit.closed_loop.story import (
     PERSON,
     Asks,
@@ -123,8 +131,8 @@ class _Watched:
         self.moved_by: list[int] = []
         """What is added to the noise of releases, to end where the other world did."""
         self.noise_of: Callable[[int, Sequence[float]], list[int]] = lambda release, scales: []
-        self.made: list[tuple[Any, list[float]]] = []
-        """The releases of a step: the model, and the scales of its noise."""
+        self.made: list[MadeRelease] = []
+        """The releases of a step."""
         self.releases = 0
 
     def _decide(self, decide: Callable[[NoiseSource], list[Decision]]) -> list[Decision]:
@@ -138,30 +146,51 @@ class _Watched:
         wanted = outcomes[self.choose(outcomes)]
         return decide(TapedNoise(bits=law.bits[wanted]))
 
-    def _release(self, release: Callable[[NoiseSource], Any]) -> Any:
+    def _release(
+        self, recommender: Any, before: Any, gathered: Any, release: Callable[[NoiseSource], Any]
+    ) -> Any:
         probe = TapedNoise()
         release(probe)
         steps = self.noise_of(self.releases, probe.scales)
         self.releases += 1
         if self.moved_by:
             steps = [a + b for a, b in zip(steps, self.moved_by, strict=True)]
-        taped = TapedNoise(steps=steps)
-        model = release(taped)
-        self.made.append((model, taped.scales))
-        return model
+        made = _made(recommender, before, gathered, steps, release)
+        self.made.append(made)
+        return made.model
 
     async def seen(self) -> list[list[float]]:
         """Return the scales of every release whose model somebody has seen, and forget them."""
         recommender = await self.stage.recommender()
         stored = set(self.stage.store.models)
         found = []
-        for model, scales in self.made:
-            content = recommender.encode(model)
-            in_use = any(each is model for each in self.stage.adopted)
+        for made in self.made:
+            content = recommender.encode(made.model)
+            in_use = any(each is made.model for each in self.stage.adopted)
             if in_use or any(each.endswith(content) for each in stored):
-                found.append(scales)
+                found.append(made.scales)
         self.made = []
         return found
+
+
+def _made(
+    recommender: Any,
+    before: Any,
+    gathered: Any,
+    steps: list[int],
+    release: Callable[[NoiseSource], Any],
+) -> MadeRelease:
+    taped = TapedNoise(steps=steps)
+    model = release(taped)
+    return MadeRelease(
+        recommender=recommender,
+        before=before,
+        gathered=gathered,
+        model=model,
+        steps=steps,
+        scales=taped.scales,
+        with_steps=lambda other: release(TapedNoise(steps=other)),
+    )
 
 
 class CoupledWorlds:
@@ -254,7 +283,7 @@ class CoupledWorlds:
         released = await self._run_release(first, step)
         made = list(first.made)
         worker = step.worker if isinstance(step, Waits) else 0
-        second.moved_by = await self._difference(worker, *made[0]) if made else []
+        second.moved_by = await self._difference(worker, made[0]) if made else []
         also = await self._run_release(second, step)
         if released != also or len(made) != len(second.made):
             raise ToldApart("a release comes at another moment", answers=False)
@@ -277,59 +306,47 @@ class CoupledWorlds:
         world.stage.store.lose = None
         return released
 
-    async def _difference(self, worker: int, model: Any, scales: list[float]) -> list[int]:
+    async def _difference(self, worker: int, first: MadeRelease) -> list[int]:
         """Return what must be added to the noise of the second world to end in the same model.
 
-        The second world's next model is made with the first one's noise, and with that noise moved
-        a little, to see what each draw does. Gathering is repeatable, and nothing of this is
-        stored. Whatever is found here, the worlds must then really release the same bytes.
+        The second world's next model is made with the first one's noise, which nobody sees:
+        gathering is repeatable, and nothing of this is stored. Whatever is found here, the worlds
+        must then really release the same bytes.
         """
-        _, second = self._worlds
-        recommender = await second.stage.recommender(worker)
-        gathered = await recommender.gather(recommender.current.number + 1)
-        steps = self._path.steps(second.releases, scales)
-
-        def numbers(steps: list[int]) -> list[int]:
-            made = recommender.release_unwatched(
-                recommender.current.model, gathered, TapedNoise(steps=steps)
-            )
-            return self._family.numbers(recommender.current.model, made)
-
-        theirs = numbers(steps)
-        ours = self._family.numbers(recommender.current.model, model)
-        if len(ours) != len(theirs):
-            raise ToldApart("a model of another size is released", answers=False)
-        # Each draw moved by an amount of its own shows which number it belongs to.
-        marked = numbers([step + draw for draw, step in enumerate(steps, start=1)])
-        moved = [0] * len(scales)
-        for our, their, mark in zip(ours, theirs, marked, strict=True):
-            if not 0 <= mark - their <= len(scales):
-                raise ToldApart("noise is not simply added", answers=False)
-            if mark != their:
-                moved[mark - their - 1] = our - their
-            elif our != their:
-                raise ToldApart("there are numbers without noise", answers=False)
-        return moved
+        recommender = await self._worlds[1].stage.recommender(worker)
+        before = recommender.current
+        gathered = await recommender.gather(before.number + 1)
+        second = _made(
+            recommender,
+            before.model,
+            gathered,
+            first.steps,
+            lambda noise: recommender.release_unwatched(before.model, gathered, noise),
+        )
+        found = None
+        if first.scales == second.scales:
+            found = self._family.difference(first, second)
+        if found is None:
+            raise ToldApart("no noise can hide the difference", answers=False)
+        return found
 
     # Ledgers.
 
     async def _read_ledgers(self) -> None:
         ledgers = [await world.stage.ledger() for world in self._worlds]
         answers = [ledger.answers.nano_epsilon for ledger in ledgers]
-        self.loss.answers_charged = (
-            None if UNLIMITED in answers else Fraction(min(answers), NANO)
-        )
+        self.loss.answers_charged = None if UNLIMITED in answers else Fraction(min(answers), NANO)
         rhos = [ledger.feedback.nano_rho for ledger in ledgers]
-        self.loss.feedback_charged = (
-            None if UNLIMITED in rhos else Fraction(sum(rhos), 2 * NANO)
-        )
+        self.loss.feedback_charged = None if UNLIMITED in rhos else Fraction(sum(rhos), 2 * NANO)
 
 
 def _visible(answer: Recommendation | DiscreetError) -> tuple[Any, Any]:
     """Return what of an answer is seen, and its token, which differs every time."""
     if isinstance(answer, DiscreetError):
         return (type(answer).__name__, str(answer)), None
-    return answer._replace(recommendation_id=""), answer.recommendation_id
+    # The token itself is sealed; its length is not.
+    shown = answer._replace(recommendation_id=f"{len(answer.recommendation_id)} characters")
+    return shown, answer.recommendation_id
 
 
 def walk_paths(
@@ -370,5 +387,3 @@ def _judged(rows: Sequence[tuple[Fraction | None, Fraction | None]]) -> Finding:
         math.inf if met is None else float_above(met),
         holds,
     )
-
-

@@ -45,9 +45,52 @@ class LoopFamily(Protocol):
         """Return a few released numbers, as many for every model."""
         ...
 
-    def numbers(self, before: Any, model: Any) -> list[int]:
-        """Return what noise was added to in a model that was made from the one before, in steps."""
+    def difference(self, first: "MadeRelease", second: "MadeRelease") -> list[int] | None:
+        """Return what must be added to the noise of the second to end where the first did.
+
+        Both were made from the same model with the same noise, in either world; a number for each
+        draw, in its order. None if no noise can do that.
+        """
         ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MadeRelease:
+    """A release: what it was made from, what of, by whom, and what noise would make of it."""
+
+    recommender: Any
+    before: Any
+    gathered: Any
+    model: Any
+    steps: list[int]
+    scales: list[float]
+    with_steps: Callable[[list[int]], Any]
+
+
+def difference_of_numbers(
+    first: MadeRelease, second: MadeRelease, numbers: Callable[[Any, Any], list[int]]
+) -> list[int] | None:
+    """Compare the released numbers themselves, where each draw is added to one of them.
+
+    `numbers` returns what noise was added to, in steps, given the model before and the model. Each
+    draw is moved by an amount of its own, to see which number it belongs to.
+    """
+    ours, theirs = numbers(first.before, first.model), numbers(second.before, second.model)
+    marked = numbers(
+        second.before,
+        second.with_steps([step + draw for draw, step in enumerate(second.steps, start=1)]),
+    )
+    if not len(ours) == len(theirs) == len(marked):
+        return None
+    moved = [0] * len(second.steps)
+    for our, their, mark in zip(ours, theirs, marked, strict=True):
+        if not 0 <= mark - their <= len(moved):
+            return None
+        if mark != their:
+            moved[mark - their - 1] = our - their
+        elif our != their:
+            return None  # a number without noise
+    return moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +107,8 @@ NOTHING_PLANTED = Planted()
 
 DecideWith = Callable[[Callable[[NoiseSource], list[Decision]]], list[Decision]]
 """Given a decision as a function of noise, returns it for noise of one's own choice."""
-ReleaseWith = Callable[[Callable[[NoiseSource], Any]], Any]
-"""The same for the next model."""
+ReleaseWith = Callable[[Any, Any, Any, Callable[[NoiseSource], Any]], Any]
+"""The same for the next model; given the recommender, the model before and what was gathered."""
 
 
 class ModelRecord:
@@ -186,9 +229,7 @@ class Stage:
     async def open(self, document: Mapping[str, Any], workers: int) -> None:
         """Create the recommender, and start so many workers."""
         for _ in range(workers):
-            services = await open_worker(
-                self.store, SystemNoise(), lambda: self.now, self._planted
-            )
+            services = await open_worker(self.store, SystemNoise(), lambda: self.now, self._planted)
             self.workers.append(services)
         await self.change(document)
 
@@ -237,7 +278,9 @@ class Stage:
             release_with = self._release_with
 
             def released(model: Any, gathered: Any, _: NoiseSource) -> Any:
-                return release_with(lambda noise: release(model, gathered, noise))
+                return release_with(
+                    recommender, model, gathered, lambda noise: release(model, gathered, noise)
+                )
 
             recommender.release = released
             recommender.release_unwatched = release

@@ -14,11 +14,11 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from discreet.families.collaborative.on_device.catalogue import Catalogue, Concerns, Level, scope_of
-from discreet.families.collaborative.on_device.perturbation import ProfileRelease, perturb
-from discreet.audit.claims import Claim, PlantedFault, Finding, Method
+from discreet.audit.claims import Claim, Finding, Method, PlantedFault
 from discreet.audit.enclosures import float_above
 from discreet.audit.prices import epsilon_charged
+from discreet.families.collaborative.on_device.catalogue import Catalogue, Concerns, Level, scope_of
+from discreet.families.collaborative.on_device.perturbation import ProfileRelease, perturb
 from discreet.privacy.events import PureRelease
 from discreet.privacy.noise import Integers, NoiseSource
 

@@ -17,14 +17,14 @@ from itertools import product
 import numpy as np
 from scipy.optimize import minimize
 
-from discreet.families.p_dap.contract import Vector
-from discreet.families.fclub.clusters import FederatedClusters
-from discreet.families.fclub.letters import STEPS, Floats, Letter, Privatizer
-from discreet.audit.mechanisms.calibrations import summed_delta
-from discreet.audit.claims import AuditRun, Claim, PlantedFault, Finding, Method
+from discreet.audit.claims import AuditRun, Claim, Finding, Method, PlantedFault
 from discreet.audit.enclosures import float_above
+from discreet.audit.mechanisms.calibrations import summed_delta
 from discreet.audit.prices import rho_charged
 from discreet.audit.scripted_noise import ConstantNoise
+from discreet.families.fclub.clusters import FederatedClusters
+from discreet.families.fclub.letters import STEPS, Floats, Letter, Privatizer
+from discreet.families.p_dap.contract import Vector
 
 _USERS = 3
 _GROUPS = {0: 0, 1: 0, 2: 1}

@@ -14,14 +14,14 @@ from functools import partial
 
 import numpy as np
 
+from discreet.audit.claims import AuditRun, Claim, Finding, Method, PlantedFault
+from discreet.audit.mechanisms.sums import Sums, examine_stream
+from discreet.audit.prices import rho_charged
 from discreet.families.mirror_descent.descent import GRANULARITY, MirrorDescent
 from discreet.families.mirror_descent.sparse import STEPS, GridRows, SparseRows, clip, on_grid
-from discreet.audit.claims import AuditRun, Claim, PlantedFault, Finding, Method
-from discreet.audit.prices import rho_charged
-from discreet.audit.mechanisms.sums import Sums, examine_stream
+from discreet.privacy.conversions import zcdp_rho
 from discreet.research.continual.epochs import Epochs
 from discreet.research.continual.square_root import SquareRoot
-from discreet.privacy.conversions import zcdp_rho
 
 _LEARNER = MirrorDescent(dimension=40, epsilon=1.0, delta=1e-6, length=3)
 _STEPS = 7

@@ -21,10 +21,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from discreet.audit.claims import AuditRun, Claim, Finding, Method, PlantedFault
+from discreet.audit.enclosures import exceeds_exp, exp_interval, float_above, log_interval
 from discreet.families.p_rec.credits import Ballots, Credits
 from discreet.families.p_rec.run_parameters import Terms, Voting, terms_at
-from discreet.audit.claims import AuditRun, Claim, PlantedFault, Finding, Method
-from discreet.audit.enclosures import exceeds_exp, exp_interval, float_above, log_interval
 from discreet.privacy.truncated import TruncatedExponential
 
 Masses = tuple[int, ...]

@@ -79,7 +79,7 @@ class OverflowIsUnlimited(ZCDPAccountant):
 
 @dataclass(frozen=True, slots=True)
 class UnusedRuleUnlimited(ZCDPAccountant):
-    """Leaves the rule that it does not use without a limit: either rule admits, so this one does."""
+    """Leaves the rule that it does not use without a limit: then that one admits everything."""
 
     def limit(self, budget: Budget) -> Limit:
         return Limit(nano_rho=ZCDPAccountant.limit(self, budget).nano_rho)

@@ -1,7 +1,7 @@
 """The claims of the mechanisms that add noise to numbers, and of the samplers below them.
 
-Exact: neighbouring inputs, on and off the grid, are released with constant noise that
-hides nothing. The rounded values and the scales asked for give the loss in rationals: d discrete Laplace
+Exact: neighbouring inputs, on and off the grid, are released with constant noise that hides
+nothing. The rounded values and the scales asked for give the loss in rationals: d discrete Laplace
 draws of scales t_i (in steps) under a shift of c_i steps lose exactly sum |c_i| / t_i at most;
 discrete Gaussians cost rho = sum c_i**2 / (2 t_i**2) (Canonne, Kamath and Steinke, 2020).
 

@@ -22,8 +22,7 @@ from discreet.privacy.charges import NANO, UNLIMITED, Charge, Limit
 from discreet.state.embedded import EmbeddedStore
 from discreet.state.memory import MemoryStore
 from discreet.state.redis_store import open_store
-from discreet.state.stores import EXACT, Claim as ClaimOutcome
-from discreet.state.stores import FeedbackRecord, Learned, Ledger, Store
+from discreet.state.stores import EXACT, ClaimOutcome, FeedbackRecord, Learned, Ledger, Store
 
 OpenStore = Callable[[], AbstractAsyncContextManager[Store]]
 
@@ -172,9 +171,9 @@ class UnpaidStore(MemoryStore):
 
     def _learn(self, one: FeedbackRecord) -> Learned | DiscreetError:
         learned = super()._learn(one)
-        if isinstance(learned, Learned) and learned.claim is ClaimOutcome.COUNTED:
-            if not learned.added:
-                self._add(one)
+        refused = isinstance(learned, Learned) and not learned.added
+        if refused and learned.claim is ClaimOutcome.COUNTED:
+            self._add(one)
         return learned
 
 

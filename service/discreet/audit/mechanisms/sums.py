@@ -29,9 +29,9 @@ from discreet.audit.examine_samples import judge_fit, judge_lower_bound, supremu
 from discreet.audit.prices import epsilon_charged, promise_for_samples, rho_charged
 from discreet.audit.rationals import Matrix, solve
 from discreet.audit.scripted_noise import ConstantNoise
+from discreet.privacy.noise import Integers, NoiseSource
 from discreet.research.continual import BinaryTree, Doubling, LaplaceTree, SmoothBinary, SquareRoot
 from discreet.research.continual.contract import ContinualSum
-from discreet.privacy.noise import Integers, NoiseSource
 
 Floats = npt.NDArray[np.float64]
 Sums = ContinualSum[Any]

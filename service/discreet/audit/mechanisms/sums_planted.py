@@ -15,9 +15,9 @@ from discreet.audit.mechanisms.sums import (
     examine_stream_by_sampling,
     examine_variance,
 )
-from discreet.research.continual import BinaryTree, DyadicState, SmoothBinary
 from discreet.privacy.events import Released
 from discreet.privacy.noise import NoiseSource
+from discreet.research.continual import BinaryTree, DyadicState, SmoothBinary
 
 Floats = npt.NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from discreet.families.p_rec.history import (
     ClientOpinion,
     decode_record,
 )
-from discreet.state.stores import Claim, Pages
+from discreet.state.stores import ClaimOutcome, Pages
 
 _PLACE = struct.Struct(f"<{MARK_BYTES}sII")
 _ERASED = "what is known about this client was erased"
@@ -54,7 +54,7 @@ def opinion_of(reward: float) -> ClientOpinion:
 
 async def write_opinion(
     *, store: Pages, page: bytes, place: AnswerPlace, shown: AnswerRecord, opinion: ClientOpinion
-) -> Claim:
+) -> ClaimOutcome:
     """Write the opinion where the answer `shown` stands, unless there is one already.
 
     Raises `UnknownDecision` if that history was erased.
@@ -65,14 +65,14 @@ async def write_opinion(
     written = await store.write_page(
         page=page, writes=[(at, shown.with_opinion(opinion).encode())], guard=(at, shown.encode())
     )
-    return Claim.COUNTED if written.done else _compared(written.found, shown, opinion)
+    return ClaimOutcome.COUNTED if written.done else _compared(written.found, shown, opinion)
 
 
-def _compared(found: bytes, shown: AnswerRecord, opinion: ClientOpinion) -> Claim:
+def _compared(found: bytes, shown: AnswerRecord, opinion: ClientOpinion) -> ClaimOutcome:
     record = decode_record(found) if len(found) == RECORD_BYTES else None
     if not isinstance(record, AnswerRecord) or record.with_opinion(ClientOpinion.PENDING) != shown:
         raise UnknownDecision(_ERASED)
     stands = record.opinion
     if stands is ClientOpinion.SKIPPED:
         stands = ClientOpinion.DISLIKED
-    return Claim.DUPLICATE if stands is opinion else Claim.CONFLICT
+    return ClaimOutcome.DUPLICATE if stands is opinion else ClaimOutcome.CONFLICT

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.audit.closed_loop.stage import MadeRelease, difference_of_numbers
 from discreet.audit.closed_loop.story import (
     PERSON,
     Asks,
@@ -54,14 +55,19 @@ class PartitionLoop:
         own = model.own.statistics
         return [*own.liked[0].tolist(), *own.disliked[0].tolist(), float(len(own.tree))]
 
-    def numbers(self, before: PartitionModel, model: PartitionModel) -> list[int]:
-        """Return both populations' sums, of the cells that the noise was drawn for."""
-        sums = []
-        for old, new in ((before.own, model.own), (before.guests, model.guests)):
-            cells = len(old.statistics.tree)
-            for each in (new.statistics.liked, new.statistics.disliked):
-                sums.append(each[:cells].reshape(-1))
-        return [int(each) for each in np.rint(np.concatenate(sums) * REWARD_STEPS)]
+    def difference(self, first: MadeRelease, second: MadeRelease) -> list[int] | None:
+        """Compare the released sums."""
+        return difference_of_numbers(first, second, numbers)
+
+
+def numbers(before: PartitionModel, model: PartitionModel) -> list[int]:
+    """Return both populations' sums in steps, of the cells that were there before."""
+    sums = []
+    for old, new in ((before.own, model.own), (before.guests, model.guests)):
+        cells = len(old.statistics.tree)
+        both = (new.statistics.liked, new.statistics.disliked)
+        sums += [each[:cells].reshape(-1) for each in both]
+    return [int(each) for each in np.rint(np.concatenate(sums) * REWARD_STEPS)]
 
 
 def document(

@@ -35,10 +35,7 @@ def records(recommender: Any) -> list[Record]:
     """Return what feedback may add: two items, two cells, many rewards, and no feedback at all."""
     found: list[Record] = [{}]
     for cell, slot, reward in product((1, 2), (0, 1), REWARDS):
-        pending = PendingDecision(
-            recommender.generation, b"decision", 1, b"client", True, (Choice(slot, 1.0),), own_note(cell)
-        )
-        lesson = recommender.learn(pending, 0, reward)
+        lesson = recommender.learn(_pending(recommender, cell, slot), 0, reward)
         found.append(
             {
                 (block, field): amount
@@ -47,6 +44,18 @@ def records(recommender: Any) -> list[Record]:
             }
         )
     return found
+
+
+def _pending(recommender: Any, cell: int, slot: int) -> PendingDecision:
+    return PendingDecision(
+        generation=recommender.generation,
+        decision_id=b"decision",
+        expires_at=1,
+        principal=b"client",
+        personalised=True,
+        choices=(Choice(slot, 1.0),),
+        note=own_note(cell),
+    )
 
 
 def scales_of(recommender: Any) -> set[float]:
@@ -59,9 +68,7 @@ def scales_of(recommender: Any) -> set[float]:
 def examine_record(recommender: Any) -> Finding:
     """Compare the exact rho of replacing, adding or removing a record with its charge."""
     added = records(recommender)
-    pending = PendingDecision(
-        recommender.generation, b"decision", 1, b"client", True, (Choice(0, 1.0),), own_note(1)
-    )
+    pending = _pending(recommender, 1, 0)
     charged = {recommender.learn(pending, 0, reward).charge.nano_rho for reward in REWARDS}
     claimed = Fraction(min(charged), NANO)
     if len(charged) > 1:
@@ -90,9 +97,7 @@ def examine_grid(steps: int) -> Finding:
 
 def claims() -> Iterator[Claim]:
     """Yield the claims about one record."""
-    yield Claim(
-        "p-dap, a record: rho", Method.EXACT, lambda _: examine_record(taught("uniform"))
-    )
+    yield Claim("p-dap, a record: rho", Method.EXACT, lambda _: examine_record(taught("uniform")))
     yield Claim(
         "p-dap, a record: length in steps", Method.EXACT, lambda _: examine_grid(REWARD_STEPS)
     )
@@ -152,4 +157,3 @@ def faults() -> Iterator[PlantedFault]:
             return examine()
 
         yield PlantedFault(f"p-dap, a record: {name}", look)
-
