@@ -15,19 +15,19 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-
-from discreet import cli
-from discreet.privacy import choice, pricing
-from discreet.audit.mechanisms import catalogue, command
 from discreet.audit.mechanisms.__main__ import main
 from discreet.audit.mechanisms.books import book_checks
-from discreet.audit.mechanisms.choices import exponential_checks, shortlist_checks
 from discreet.audit.mechanisms.claims import Bench, Check, Fault, Finding, Method
+
+from discreet import cli
+from discreet.audit.mechanisms import catalogue, command
+from discreet.audit.mechanisms.choices import exponential_checks, shortlist_checks
 from discreet.audit.mechanisms.numbers import number_checks, sampler_checks
 from discreet.audit.mechanisms.sums import sum_checks
-from discreet.research.continual import BinaryTree
+from discreet.privacy import choice, pricing
 from discreet.privacy.noise import SystemNoise
 from discreet.privacy.numeric import LaplaceMechanism
+from discreet.research.continual import BinaryTree
 
 REQUIRED = (
     "forgotten factor 2",

@@ -22,8 +22,8 @@ from discreet.families.p_dap.learning import FeedbackNoise
 from discreet.families.questions import Ask
 from discreet.privacy.charges import Charge
 from discreet.privacy.noise import SystemNoise
-from discreet.research.worlds.environments import BumpRewards, ClusteredContexts
 from discreet.research.simulate.traffic import CLUSTERS, DEMO_WORLD, SPREAD
+from discreet.research.worlds.environments import BumpRewards, ClusteredContexts
 from discreet.state.memory import MemoryStore
 from tests.demo_server import DISCREET, Demo, demo_server
 

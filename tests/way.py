@@ -94,8 +94,9 @@ BEGIN, END = "<!-- the way of a request -->\n", "<!-- end of the way -->\n"
 def rendered() -> str:
     """Return both ways as Markdown: the files that decide, in order, and what they use."""
     lines = [
-        "Traced through the shipped code on a real store (`python -m tests.way` writes this anew, and a",
-        "test holds it). Files below `service/discreet/`, in the order in which a request enters them.",
+        "Traced through the shipped code on a real store; `python -m tests.way` writes this",
+        "anew, and a test holds it. Files below `service/discreet/`, in the order in which a",
+        "request enters them.",
         "",
     ]
     for path, passed in ways().items():

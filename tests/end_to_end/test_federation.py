@@ -16,13 +16,13 @@ from urllib.parse import urlsplit
 import httpx
 import numpy as np
 import pytest
-
+from discreet.decisions.runtime import Runtime
 from discreet.families.fclub.desk import Desk, load_desk
 from discreet.families.fclub.merging import server_name
-from discreet.families.fclub.recommender import ClusterRecommender
 from discreet.families.fclub.sent import read_sent
 from discreet.families.fclub.users import read_users
-from discreet.decisions.runtime import Runtime
+
+from discreet.families.fclub.recommender import ClusterRecommender
 from discreet.privacy.noise import SystemNoise
 from discreet.state.embedded import EmbeddedStore
 from discreet.state.redis_store import open_store

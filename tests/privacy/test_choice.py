@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from discreet.audit.mechanisms.enclosures import exceeds_exp
+from discreet.audit.mechanisms.scripted import distribution
+from discreet.audit.mechanisms.statistical import entropy_evidence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidArgument
-from discreet.audit.mechanisms.enclosures import exceeds_exp
-from discreet.audit.mechanisms.scripted import distribution
-from discreet.audit.mechanisms.statistical import entropy_evidence
 from discreet.privacy.charges import decimal
 from discreet.privacy.choice import Exact, ExponentialMechanism, ShortlistResponse
 from discreet.privacy.events import (

@@ -4,9 +4,9 @@ from itertools import accumulate
 
 import numpy as np
 import pytest
+from discreet.audit.mechanisms.statistical import entropy_evidence
 
 from discreet.errors import InvalidArgument
-from discreet.audit.mechanisms.statistical import entropy_evidence
 from discreet.privacy.draw import (
     BIAS,
     SPARE,

@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from discreet.audit.mechanisms.enclosures import exceeds_exp, exp_interval
 
 from discreet.errors import InvalidArgument
-from discreet.audit.mechanisms.enclosures import exceeds_exp, exp_interval
 from discreet.privacy.draw import BIAS
 from discreet.privacy.noise import SystemNoise
 from discreet.privacy.tables import (

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from discreet.errors import InvalidArgument
 from discreet.audit.mechanisms.enclosures import exceeds_exp
 from discreet.audit.mechanisms.scripted import distribution
 from discreet.audit.mechanisms.statistical import entropy_evidence
+
+from discreet.errors import InvalidArgument
 from discreet.privacy.events import TruncatedChoice
 from discreet.privacy.noise import SystemNoise
 from discreet.privacy.truncated import TruncatedExponential

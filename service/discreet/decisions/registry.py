@@ -166,11 +166,6 @@ class RecommenderRegistry:
         """Return the recommenders in memory, however old."""
         return list(self._snapshot.recommenders.values())
 
-    def address_of(self, name: str, peer: str) -> str | None:
-        """Return the URL of another instance that a recommender speaks to, if both are there."""
-        recommender = self._snapshot.recommenders.get(name)
-        return None if recommender is None else recommender.address_of(peer)
-
     async def names(self) -> list[str]:
         """Return every recommender's name, sorted."""
         return sorted((await self.current()).recommenders)

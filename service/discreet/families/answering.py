@@ -105,10 +105,6 @@ class DecidingRecommender(ABC, Generic[M]):
         """Return the name under which the store keeps something of this recommender."""
         return blake2b(self.generation + which, digest_size=16, person=purpose).digest()
 
-    def address_of(self, peer: str) -> str | None:
-        """Return the URL of another instance that this recommender speaks to, if it does."""
-        return None
-
     def available(self, *, exclude: Sequence[str], candidates: Sequence[str] | None) -> Slots:
         """Return the slots of the items that may be recommended, in ascending order."""
         if candidates is None and not exclude:

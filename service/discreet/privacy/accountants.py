@@ -284,7 +284,9 @@ class EitherAccountant:
         if budget.delta == 0:
             return pure
         converted = self._rho_rule.limit(budget)
-        return Limit(pure.nano_epsilon, converted.nano_rho, min(pure.pico_delta, converted.pico_delta))
+        return Limit(
+            pure.nano_epsilon, converted.nano_rho, min(pure.pico_delta, converted.pico_delta)
+        )
 
     def spent(self, total: Charge, budget: Budget) -> Budget:
         rule = self._rho_rule if budget.delta else BasicAccountant()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from discreet.audit.families.collaborative import profile_checks, profile_faults
 from discreet.audit.claims import AuditRun, Claim, PlantedFault
+from discreet.audit.families.collaborative import profile_checks, profile_faults
 
 
 @pytest.mark.parametrize("check", list(profile_checks()), ids=lambda check: check.name)

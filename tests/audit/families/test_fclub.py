@@ -2,8 +2,8 @@
 
 import pytest
 
-from discreet.audit.families.fclub import cluster_checks, cluster_faults
 from discreet.audit.claims import AuditRun, Claim, PlantedFault
+from discreet.audit.families.fclub import cluster_checks, cluster_faults
 
 
 @pytest.mark.parametrize("check", list(cluster_checks()), ids=lambda check: check.name)

@@ -2,9 +2,9 @@
 
 import pytest
 
+from discreet.audit.claims import AuditRun, Claim, PlantedFault
 from discreet.audit.families.mirror_descent import hard_records, mirror_checks, mirror_faults
 from discreet.families.mirror_descent.sparse import norms, on_grid
-from discreet.audit.claims import AuditRun, Claim, PlantedFault
 
 
 @pytest.mark.parametrize("check", list(mirror_checks()), ids=lambda check: check.name)

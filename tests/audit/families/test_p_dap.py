@@ -2,8 +2,8 @@
 
 import pytest
 
-from discreet.audit.families.p_dap import Taught, learner_checks, learner_faults, listed_law
 from discreet.audit.claims import AuditRun, Claim, PlantedFault
+from discreet.audit.families.p_dap import Taught, learner_checks, learner_faults, listed_law
 
 
 @pytest.mark.parametrize("check", list(learner_checks()), ids=lambda check: check.name)

@@ -3,12 +3,12 @@
 from fractions import Fraction
 
 import pytest
-
-from discreet.audit.families.p_dap import Taught
 from discreet.audit.families.p_dap_many import Batch, Place, Tape, many_checks, row_law, shown
 from discreet.audit.families.p_dap_many_planted import many_faults
 from discreet.families.p_dap.outlook import COIN_SIDES
+
 from discreet.audit.claims import AuditRun, Claim, PlantedFault
+from discreet.audit.families.p_dap import Taught
 
 
 @pytest.mark.parametrize("check", list(many_checks()), ids=lambda check: check.name)

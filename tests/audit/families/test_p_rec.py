@@ -8,6 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from discreet.audit.claims import AuditRun, Claim, PlantedFault
+from discreet.audit.enclosures import exceeds_exp
 from discreet.audit.families.p_rec import (
     Duel,
     draws_claimed,
@@ -18,8 +20,6 @@ from discreet.audit.families.p_rec import (
     worst_run,
 )
 from discreet.families.p_rec.run_parameters import Terms, Voting
-from discreet.audit.claims import AuditRun, Claim, PlantedFault
-from discreet.audit.enclosures import exceeds_exp
 from discreet.privacy.truncated import TruncatedExponential
 
 BENCH = AuditRun(quick=True)

@@ -7,9 +7,6 @@ import pytest
 from dp_accounting import GaussianDpEvent
 from dp_accounting.rdp import RdpAccountant
 
-from discreet.errors import UnknownEvent
-from discreet.privacy import events
-from discreet.privacy.accountants import BasicAccountant, Budget, ZCDPAccountant
 from discreet.audit.mechanisms.ledgers import (
     DECISIONS,
     count_decisions,
@@ -21,6 +18,9 @@ from discreet.audit.mechanisms.ledgers import (
     examine_unknown,
     priced_events,
 )
+from discreet.errors import UnknownEvent
+from discreet.privacy import events
+from discreet.privacy.accountants import BasicAccountant, Budget, ZCDPAccountant
 from discreet.privacy.charges import Charge
 from discreet.privacy.noise import require_production
 

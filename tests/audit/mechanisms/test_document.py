@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from discreet.audit.claims import FALSE_ALARM, SHARES
+from discreet.audit.discovery import all_faults
+from discreet.audit.mechanisms.ledgers import count_decisions
 from discreet.privacy import events
 from discreet.privacy.accountants import BasicAccountant, Budget, ZCDPAccountant
-from discreet.audit.mechanisms.ledgers import count_decisions
-from discreet.audit.discovery import all_faults
-from discreet.audit.claims import FALSE_ALARM, SHARES
 from discreet.privacy.conversions import zcdp_rho
 
 PAGE = (Path(__file__).parents[3] / "docs" / "privacy.md").read_text(encoding="utf-8")

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from discreet.audit.claims import SHARES, Allowance, AuditRun, Claim, PlantedFault
 from discreet.audit.discovery import all_checks, all_faults
+from discreet.audit.examine_samples import fineness
+from discreet.audit.examine_worlds import enumerate_pairs, examine_epsilon, examine_rho
 from discreet.audit.mechanisms.choices import (
     FULL_RANGE,
     HALF_STEPS,
@@ -19,12 +22,9 @@ from discreet.audit.mechanisms.choices import (
     utility_worlds,
     within,
 )
-from discreet.audit.claims import SHARES, Allowance, AuditRun, Claim, PlantedFault
-from discreet.audit.mechanisms.numbers import examine_release_by_sampling
 from discreet.audit.mechanisms.choices_planted import PermuteAndFlip
+from discreet.audit.mechanisms.numbers import examine_release_by_sampling
 from discreet.audit.mechanisms.numbers_planted import ONE, ZERO, FloatLaplace
-from discreet.audit.examine_samples import fineness
-from discreet.audit.examine_worlds import enumerate_pairs, examine_epsilon, examine_rho
 from discreet.privacy.choice import ExponentialMechanism
 from discreet.privacy.events import PermuteAndFlip as HonestEvent
 from discreet.privacy.events import Released

@@ -14,9 +14,9 @@ from discreet.audit.mechanisms.sums import (
     examine_stream_by_sampling,
     examine_variance,
 )
-from discreet.research.continual import BinaryTree, LaplaceTree, SquareRoot
 from discreet.privacy.events import GaussianRelease, LaplaceRelease, Released
 from discreet.privacy.noise import NoiseSource
+from discreet.research.continual import BinaryTree, LaplaceTree, SquareRoot
 from discreet.research.noise import SeededNoise
 
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
 from discreet.api.federation_schemas import LettersRequest, ViewRequest
-from discreet.families.questions import Ask, Feedback, Recommendation
-from discreet.families.fclub.document import FederatedClustersDocument
+from discreet.decisions.runtime import Runtime
 from discreet.families.fclub.family import ClusterFamily
 from discreet.families.fclub.merging import Arrived, accept, view_of
-from discreet.families.fclub.recommender import ClusterRecommender
+
 from discreet.decisions.feedback import give_feedback
 from discreet.decisions.recommend import recommend
-from discreet.decisions.runtime import Runtime
 from discreet.errors import DiscreetError, PeerUnavailable
+from discreet.families.fclub.document import FederatedClustersDocument
+from discreet.families.fclub.recommender import ClusterRecommender
+from discreet.families.questions import Ask, Feedback, Recommendation
 from discreet.privacy.noise import SystemNoise
 from discreet.state.memory import MemoryStore
 

@@ -5,14 +5,14 @@ import time
 
 import numpy as np
 import pytest
+from discreet.families.fclub.vectors import STEPS, coordinates, decoded, filled
 from pydantic import ValidationError
 
-from discreet.families.questions import Candidate, Feedback, Sparse
 from discreet.decisions.clients import budget_of, erase_client
-from discreet.families.fclub.document import FederatedClustersDocument
-from discreet.families.fclub.vectors import STEPS, coordinates, decoded, filled
 from discreet.decisions.feedback import give_feedback
 from discreet.errors import InvalidArgument, RewardConflict
+from discreet.families.fclub.document import FederatedClustersDocument
+from discreet.families.questions import Candidate, Feedback, Sparse
 from discreet.privacy.accountants import Budget
 from tests.families.fclub.servers import GLOBAL, LOCAL, NAME, Server
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-
 from discreet.families.fclub.clusters import FederatedClusters, gathered
-from discreet.families.fclub.evidence import Knowledge
 from discreet.families.fclub.letters import Sums
+
 from discreet.errors import InvalidArgument
+from discreet.families.fclub.evidence import Knowledge
 
 D = 4
 RULE = FederatedClusters(dimensions=D, first_letter=100)

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from discreet.families.fclub.letters import STEPS, Privatizer
 
+from discreet.errors import InvalidArgument
 from discreet.families.fclub.consensus import Posted, consensus, mean_moments, worth
 from discreet.families.fclub.evidence import Clustering
-from discreet.families.fclub.letters import STEPS, Privatizer
-from discreet.errors import InvalidArgument
 from discreet.research.noise import SeededNoise
 
 D = 4

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from discreet.families.fclub.evidence import Clustering, Knowledge, potential, widened
 from discreet.errors import InvalidArgument
+from discreet.families.fclub.evidence import Clustering, Knowledge, potential, widened
 
 RULE = Clustering(variety=0.1)
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from discreet.decisions.clients import erase_client
-from discreet.families.fclub import mail
 from discreet.families.fclub.desk import load_desk
-from discreet.families.fclub.document import FederatedClustersDocument
 from discreet.families.fclub.sent import close_record, open_record, read_sent
 from discreet.families.fclub.users import read_users
+from discreet.watching import MANY, OPERATIONS
+
+from discreet.decisions.clients import erase_client
 from discreet.errors import InvalidArgument, StoreUnavailable
+from discreet.families.fclub import mail
+from discreet.families.fclub.document import FederatedClustersDocument
 from discreet.privacy.charges import Charge, Limit
 from discreet.state.memory import MemoryStore
-from discreet.watching import MANY, OPERATIONS
 from tests.families.fclub.servers import LOCAL, NAME, Server, Wire
 
 pytestmark = pytest.mark.anyio

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet.families.fclub.linear import Bank, choose, positive, upper_bounds
 from discreet.errors import InvalidArgument
+from discreet.families.fclub.linear import Bank, choose, positive, upper_bounds
 
 
 def observations(count: int, dimensions: int = 4) -> tuple[np.ndarray, np.ndarray]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from discreet.families.fclub.evidence import Knowledge
 from discreet.families.fclub.merging import MOST_SERVERS, Arrived, accept, merge, view_of
 from discreet.families.fclub.view import View, read_view
+
 from discreet.errors import InvalidArgument, NotAllowed, StateOverflow
+from discreet.families.fclub.evidence import Knowledge
 from discreet.state.memory import MemoryStore
 from tests.families.fclub.servers import GLOBAL, Server, Wire
 from tests.families.fclub.test_letters import EXACT, LEFT, RIGHT, kept, total

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-
+from discreet.audit.mechanisms.scripted import Hum
 from discreet.families.fclub.letters import (
     COUNT,
     STEPS,
@@ -12,8 +12,8 @@ from discreet.families.fclub.letters import (
     Privatizer,
     checked_features,
 )
+
 from discreet.errors import InvalidArgument, StateOverflow
-from discreet.audit.mechanisms.scripted import Hum
 from discreet.privacy.charges import UNLIMITED
 from discreet.privacy.conversions import gaussian_delta
 from discreet.privacy.events import ExactRelease, GaussianRelease

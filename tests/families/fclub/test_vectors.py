@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from discreet.families.fclub.letters import STEPS as GRID
 from discreet.families.fclub.letters import Privatizer
 from discreet.families.fclub.vectors import STEPS, coordinates, decoded, filled
+from hypothesis import given
+from hypothesis import strategies as st
+
 from discreet.errors import InvalidArgument
 
 NUMBER = st.floats(-1e300, 1e300)

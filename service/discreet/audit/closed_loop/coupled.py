@@ -12,6 +12,9 @@ enough to look at one after the other, both worlds having shown the same until t
   second world leads to the same bytes, nothing hides the difference, and the loss is infinite;
 - all else that is seen, errors and prices and budgets, must be equal.
 
+Where a family does not promise to protect a person from those who see the person's own answers,
+these are not looked at, and may differ.
+
 Every answer's law is read off the shipped code by noise that is written down, and every number is a
 rational. What is summed up is compared with the person's ledger:
 
@@ -208,14 +211,14 @@ class CoupledWorlds:
 
     async def walk(self) -> Loss:
         """Play the story to its end, or until the worlds can be told apart."""
-        first, second = self._worlds
         try:
             for world in self._worlds:
                 world.noise_of = self._path.steps
                 await world.stage.open(self._story.document, self._story.workers)
             for step in self._story.steps:
                 await self._take(step)
-            if (await first.stage.ledger()).answers != (await second.stage.ledger()).answers:
+            ledgers = [await world.stage.ledger() for world in self._worlds]
+            if self._story.own_answers and ledgers[0].answers != ledgers[1].answers:
                 raise ToldApart("the account of answers depends on private data", feedback=False)
         except ToldApart as reason:
             self.loss.answers = None if reason.answers else self.loss.answers
@@ -244,6 +247,11 @@ class CoupledWorlds:
     # Answers.
 
     async def _ask(self, step: Asks) -> None:
+        if step.client == PERSON and not self._story.own_answers:
+            for world in self._worlds:
+                world.choose = lambda outcomes: 0
+                await world.stage.ask(step)
+            return
         at, self._questions = self._questions, self._questions + 1
         shown = []
         for world in self._worlds:

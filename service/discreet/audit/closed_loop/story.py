@@ -95,6 +95,8 @@ class Story:
     others: Mapping[str, Behaviour]
     person: tuple[Behaviour, Behaviour]
     workers: int = 1
+    own_answers: bool = True
+    """Whether answers to the person are part of what is seen."""
 
     def behaviours(self, world: int) -> Mapping[str, Behaviour]:
         """Return what everybody does in one of the two worlds."""

@@ -63,7 +63,7 @@ GROWTH = 0.3
 _CLAIM_SECONDS = 30 * 86_400
 _KEPT = 0.85
 """What an older release is worth after one that everybody took part in."""
-_CLEARLY = 2.0
+_CLEARLY = 3.0
 """Deviations of its noise that a count must exceed to be believed."""
 
 

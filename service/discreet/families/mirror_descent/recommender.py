@@ -115,10 +115,6 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
         """Return the card, with where both dials stand."""
         return guarantee_card(self.document, self.current.number)
 
-    def address_of(self, peer: str) -> str | None:
-        """Return a neighbour's URL."""
-        return next((one.url for one in self.document.neighbours if one.name == peer), None)
-
     # Deciding.
 
     def question(self, ask: Ask) -> MirrorQuestion:

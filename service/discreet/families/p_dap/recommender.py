@@ -98,15 +98,12 @@ class PartitionRecommender(Recommender[PartitionModel]):
         epsilon = self.rule.epsilon_at(own.deepest, own.statistics.tree.segments)
         return guarantee.card(self.document, epsilon=epsilon, release=self.current.number)
 
-    def address_of(self, peer: str) -> str | None:
-        """Return a vendor's URL."""
-        return self.vendors.url_of.get(peer)
-
     # Deciding.
 
     def question(self, ask: Ask) -> PartitionQuestion:
         """Return the checked question: a context of the right size, ids for candidates."""
-        refuse_unused(ask, uses=("context",))
+        if not (ask.features is None and ask.category is None and ask.round is None):
+            refuse_unused(ask, uses=("context",))
         context = tuple(ask.context)
         if len(context) != self.dimensions:
             raise InvalidArgument(
@@ -116,7 +113,8 @@ class PartitionRecommender(Recommender[PartitionModel]):
         if not all(0.0 <= value <= 1.0 for value in context):  # false for NaN as well
             raise InvalidArgument("context", "every value must be a number from 0 to 1")
         alone = ask.limit == 1 and ask.candidates is None
-        available = self.available(exclude=ask.exclude, candidates=plain_ids(ask))
+        candidates = None if ask.candidates is None else plain_ids(ask)
+        available = self.available(exclude=ask.exclude, candidates=candidates)
         return PartitionQuestion(
             client=self.principal(ask.client),
             limit=ask.limit,

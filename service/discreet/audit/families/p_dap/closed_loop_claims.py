@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 
-from discreet.audit.claims import AuditRun, Claim, Finding, Method, PlantedFault, Scope
-from discreet.audit.closed_loop.coupled import Loss, judge_answers, judge_feedback, walk_paths
+from discreet.audit.claims import Claim, PlantedFault
+from discreet.audit.closed_loop.claiming import claims_of, faults_of
 from discreet.audit.closed_loop.faulty import (
     ForgetfulDiscardStore,
     HastyReleaser,
@@ -18,7 +17,6 @@ from discreet.audit.closed_loop.faulty import (
     releases_by_feedback,
 )
 from discreet.audit.closed_loop.stage import Planted
-from discreet.audit.closed_loop.story import Story
 from discreet.audit.families.p_dap.closed_loop import PartitionLoop, stories
 from discreet.audit.families.p_dap.feedback import AddOrRemoveOnly
 from discreet.audit.mechanisms.stores import LinearPriceStore, UnpaidStore
@@ -29,35 +27,10 @@ from discreet.families.questions import Decision, Question
 from discreet.privacy.noise import NoiseSource
 from discreet.state.stores import Vector
 
-_NAME = "p-dap, closed loop"
-_QUICK, _FULL = 2, 12
-"""Paths of a story that are walked."""
-
-
-@cache
-def _losses(name: str, paths: int) -> tuple[Loss, ...]:
-    """Return what the paths of a story cost; two claims are about the same ones."""
-    return tuple(walk_paths(story_named(name), PartitionLoop(), paths))
-
-
-def story_named(part: str) -> Story:
-    """Return the story whose name has this in it."""
-    (found,) = [story for story in stories() if part in story.name]
-    return found
-
 
 def claims() -> Iterator[Claim]:
     """Yield the claims about one person."""
-    for story in stories():
-
-        def answers(run: AuditRun, name: str = story.name) -> Finding:
-            return judge_answers(_losses(name, run.size(quick=_QUICK, full=_FULL)))
-
-        def feedback(run: AuditRun, name: str = story.name) -> Finding:
-            return judge_feedback(_losses(name, run.size(quick=_QUICK, full=_FULL)))
-
-        yield Claim(f"{_NAME}, {story.name}: epsilon", Method.EXACT, answers, Scope.PERSON)
-        yield Claim(f"{_NAME}, {story.name}: rho", Method.EXACT, feedback, Scope.PERSON)
+    return claims_of(stories(), PartitionLoop())
 
 
 class SparseNoise(PartitionRecommender):
@@ -87,15 +60,6 @@ class CuriousDegradation(PartitionRecommender):
         """Decide as if it had been paid for."""
         decided = super().decide(model, questions, [None] * len(questions), noise)
         return [replace(decision, personalised=False) for decision in decided]
-
-
-def examine_planted(planted: Planted, story: Story) -> Finding:
-    """Examine a story with something broken in it; either claim may notice, on any path."""
-    for loss in walk_paths(story, PartitionLoop(), _QUICK, planted):
-        answers, feedback = judge_answers([loss]), judge_feedback([loss])
-        if not (answers.holds and feedback.holds):
-            break
-    return answers if not answers.holds else feedback
 
 
 def faults() -> Iterator[PlantedFault]:
@@ -161,9 +125,4 @@ def faults() -> Iterator[PlantedFault]:
             "three records in each of two releases, feedback epsilon 1",
         ),
     }
-    for name, (planted, part) in plants.items():
-
-        def examine(_: AuditRun, planted: Planted = planted, part: str = part) -> Finding:
-            return examine_planted(planted, story_named(part))
-
-        yield PlantedFault(f"{_NAME}: {name}", examine, Scope.PERSON)
+    return faults_of(plants, stories, PartitionLoop())

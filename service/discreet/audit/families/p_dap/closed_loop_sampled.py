@@ -17,18 +17,9 @@ from discreet.audit.closed_loop.faulty import (
 )
 from discreet.audit.closed_loop.sampled import examine_by_sampling
 from discreet.audit.closed_loop.stage import NOTHING_PLANTED, Planted
+from discreet.audit.closed_loop.stories import OTHERS, rounds
 from discreet.audit.closed_loop.story import PERSON, Asks, Behaviour, Step, Story, Tells, Waits
-from discreet.audit.families.p_dap.closed_loop import (
-    LEFT,
-    OPPOSITES,
-    OTHER_PEOPLE,
-    OTHERS,
-    RIGHT,
-    SILENT,
-    PartitionLoop,
-    document,
-    rounds,
-)
+from discreet.audit.families.p_dap.closed_loop import CAST, LEFT, RIGHT, PartitionLoop, document
 from discreet.audit.mechanisms.stores import LinearPriceStore, UnpaidStore
 from discreet.families.p_dap.recommender import PartitionRecommender
 
@@ -75,7 +66,7 @@ def _many(records: int, *, asks_of_others: int = 1) -> list[Step]:
 
 
 def _alone(steps: Sequence[Step], begins: Any, person: tuple[Behaviour, Behaviour]) -> Story:
-    return Story("", begins, steps, OTHER_PEOPLE, person)
+    return Story("", begins, steps, CAST.others, person)
 
 
 def _tastes() -> list[Step]:
@@ -98,7 +89,7 @@ _LIKES_OR_NOT = tuple(
 )
 
 FEW_CHARGED = SampledStory(
-    _alone(_many(24, asks_of_others=4), _quiet(answers=0.001, feedback=0.003), OPPOSITES),
+    _alone(_many(24, asks_of_others=4), _quiet(answers=0.001, feedback=0.003), CAST.opposites),
     0.01,
     250,
 )
@@ -115,7 +106,9 @@ SHARED_NOISE = SampledStory(
     400,
 )
 """Forty records in one release."""
-MOMENTS = SampledStory(_alone([*rounds(2)], _quiet(answers=0.01, feedback=0.1), SILENT), 0.01, 200)
+MOMENTS = SampledStory(
+    _alone([*rounds(2)], _quiet(answers=0.01, feedback=0.1), CAST.silent()), 0.01, 200
+)
 """The person sends feedback or does not."""
 NEIGHBOURHOODS = SampledStory(
     Story(
@@ -123,7 +116,7 @@ NEIGHBOURHOODS = SampledStory(
         _learned(answers="exact"),
         [*_tastes(), Asks(PERSON, times=4)],
         _NEIGHBOURHOODS,
-        (SILENT[1], Behaviour(lambda _: RIGHT, lambda _, __: None)),
+        (CAST.silent()[1], Behaviour(lambda _: RIGHT, lambda _, __: None)),
     ),
     0.01,
     200,
@@ -154,7 +147,7 @@ def claims() -> Iterator[Claim]:
         "a question repeated 24 times": RETRIES,
     }
     for epsilon in (1.0, 4.0):
-        story = _alone([*rounds(2, asks=3)], document(feedback=epsilon), OPPOSITES)
+        story = _alone([*rounds(2, asks=3)], document(feedback=epsilon), CAST.opposites)
         shown[f"six records at epsilon {epsilon:g}"] = SampledStory(story, 1e-6, 300)
     for name, sampled in shown.items():
 
