@@ -112,7 +112,8 @@ class Path:
             return [round(4 * scale) for scale in scales]
         if self.number % 2:
             # As if each part of the model had been visited by people of another taste.
-            signs = ((-1) ** (k + k // 2 + k // 4 + release) for k in range(len(scales)))
+            signs = [(-1) ** (k + k // 2 + k // 4 + release) for k in range(len(scales))]
+            signs[:1] = [1]  # of families that count people, it is their number
             return [round((4 + 4 * s) * scale) for s, scale in zip(signs, scales, strict=True)]
         turn = math.sqrt(2 + self.number + 7 * release)
         return [round(3 * scale * math.sin(turn * (k + 1))) for k, scale in enumerate(scales)]
@@ -266,7 +267,10 @@ class CoupledWorlds:
             visible = [_visible(answer) for answer in answers]
             shown.append(([row for row, _ in visible], {token for _, token in visible}))
         if shown[0][0] != shown[1][0] or len(shown[0][1]) != len(shown[1][1]):
-            raise ToldApart(f"what {step.client} is answered differs: {shown[0][0]}, {shown[1][0]}")
+            raise ToldApart(
+                f"what {step.client} is answered differs: {shown[0][0]}, {shown[1][0]}",
+                feedback=step.client != PERSON,
+            )
         # A stored answer that is repeated shows nothing; every draw that was shown counts.
         drawn = len(shown[0][1])
         laws = [world.laws[-drawn:] for world in self._worlds]
@@ -281,7 +285,7 @@ class CoupledWorlds:
                     "an answer to the person is impossible in one of the worlds", feedback=False
                 )
             assert self.loss.answers is not None
-            self.loss.answers += log_interval(ratio).high
+            self.loss.answers += log_interval(ratio).high if ratio != 1 else 0
 
     # Releases.
 

@@ -27,7 +27,9 @@ Pair = tuple[Behaviour, Behaviour]
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """A family's people: the two others, and the person in ways that differ in everything.
+    """A family's people: the two others, and the person in two ways.
+
+    `opposites` differ in everything, `tastes` in how the same things are received.
 
     `document` makes a document: `feedback` and `answers` are epsilons, or "exact";
     `feedback_budget` and `answers_budget` are the epsilons of budgets; `items` are ids.
@@ -36,6 +38,7 @@ class Cast:
     document: Callable[..., Mapping[str, Any]]
     others: Mapping[str, Behaviour]
     opposites: Pair
+    tastes: Pair
     own_answers: bool = True
     """Whether the person's own answers are part of what is seen."""
 
@@ -138,6 +141,7 @@ def stories_of_feedback(cast: Cast) -> Iterator[Story]:
             [*rounds(2, asks=3)],
             feedback=epsilon,
         )
+    yield cast.story("opposite tastes", [*rounds(2, asks=3)], person=cast.tastes)
     yield cast.story("feedback or none", [*rounds(3)], person=cast.silent())
     yield cast.story("feedback now or after a release", [*moving()], person=cast.late(1))
     yield cast.story("feedback soon, or late and all at once", [*rounds(3)], person=cast.late(2))

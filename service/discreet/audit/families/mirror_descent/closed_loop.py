@@ -26,7 +26,7 @@ from discreet.privacy.draw import BITS
 from discreet.privacy.noise import NoiseSource
 
 _COIN_BITS = 32
-_SEEDS = (1, 2)
+_SEEDS = (1, 3)
 """Of the order of equals: it looks at nobody, so the law is the same for each by itself. Under the
 first the items stand in one order, under the second in the other."""
 
@@ -66,9 +66,9 @@ class MirrorLoop:
         The released numbers are products of noisy ones, which would be harder to compare.
         """
         learner = first.recommender.learner
-        if len(first.scales) != 1 + learner.dimension:
-            return None
         apart = learner.summed(first.gathered) - learner.summed(second.gathered)
+        if len(first.scales) != len(apart):
+            return None if apart.any() else [0] * len(first.scales)
         return [int(each) for each in apart]
 
 
@@ -125,6 +125,7 @@ CAST = Cast(
         "second": Behaviour(lambda at: MANY if at % 2 else FEW, _likes("b")),
     },
     opposites=(Behaviour(lambda _: FEW, _likes("a")), Behaviour(lambda _: MANY, _likes("b"))),
+    tastes=(Behaviour(lambda _: FEW, _likes("a")), Behaviour(lambda _: FEW, _likes("b"))),
 )
 
 

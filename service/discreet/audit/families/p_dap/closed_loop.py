@@ -102,6 +102,7 @@ CAST = Cast(
         "second": Behaviour(lambda at: RIGHT if at % 2 else LEFT, lambda _, item: 0.5),
     },
     opposites=(Behaviour(lambda _: LEFT, _likes("a")), Behaviour(lambda _: RIGHT, _likes("b"))),
+    tastes=(Behaviour(lambda _: LEFT, _likes("a")), Behaviour(lambda _: LEFT, _likes("b"))),
 )
 """The person lives on one side and likes one item, or on the other and likes the other."""
 
