@@ -38,6 +38,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from discreet.audit.claims import Finding
@@ -93,7 +94,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Which answer is given where there is a choice, and which noise is drawn."""
+    """Which answer is given where there is a choice; its number also chooses the noise."""
 
     number: int
 
@@ -102,21 +103,6 @@ class Path:
         if self.number < 2:
             return self.number % choices  # the first of them each time, or the second
         return (self.number * (at + 1) + at // 3) % choices
-
-    def steps(self, release: int, scales: Sequence[float]) -> list[int]:
-        """Return the noise of a release: spread out, of its scale, and the same in every run."""
-        if self.number == 0:
-            return [release + 1] * len(scales)  # next to nothing, and different every time
-        if self.number % 2 and release == 0:
-            # As if many people had come: models that grow with their numbers do so.
-            return [round(4 * scale) for scale in scales]
-        if self.number % 2:
-            # As if each part of the model had been visited by people of another taste.
-            signs = [(-1) ** (k + k // 2 + k // 4 + release) for k in range(len(scales))]
-            signs[:1] = [1]  # of families that count people, it is their number
-            return [round((4 + 4 * s) * scale) for s, scale in zip(signs, scales, strict=True)]
-        turn = math.sqrt(2 + self.number + 7 * release)
-        return [round(3 * scale * math.sin(turn * (k + 1))) for k, scale in enumerate(scales)]
 
 
 class _Watched:
@@ -214,7 +200,7 @@ class CoupledWorlds:
         """Play the story to its end, or until the worlds can be told apart."""
         try:
             for world in self._worlds:
-                world.noise_of = self._path.steps
+                world.noise_of = partial(self._family.noise, self._path.number)
                 await world.stage.open(self._story.document, self._story.workers)
             for step in self._story.steps:
                 await self._take(step)

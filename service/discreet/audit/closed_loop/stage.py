@@ -5,6 +5,7 @@ wrapped where it draws: whoever plays a story decides there which noise it gets,
 decided or released from it. The store notes every model that is written.
 """
 
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -41,6 +42,10 @@ class LoopFamily(Protocol):
         """Return the exact law of an answer, and noise that leads to each of them."""
         ...
 
+    def noise(self, path: int, release: int, scales: Sequence[float]) -> list[int]:
+        """Return the noise of a release on a path: in steps, a number for each scale."""
+        ...
+
     def summary(self, model: Any) -> list[float]:
         """Return a few released numbers, as many for every model."""
         ...
@@ -52,6 +57,17 @@ class LoopFamily(Protocol):
         draw, in its order. None if no noise can do that.
         """
         ...
+
+
+def spread_noise(path: int, release: int, scales: Sequence[float]) -> list[int]:
+    """Return noise that is spread out, of its scale, and the same in every run.
+
+    On the first path there is next to none, but different every time.
+    """
+    if path == 0:
+        return [release + 1] * len(scales)
+    turn = math.sqrt(2 + path + 7 * release)
+    return [round(3 * scale * math.sin(turn * (k + 1))) for k, scale in enumerate(scales)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ from discreet.audit.closed_loop.faulty import (
     exactness_unbooked,
     releases_by_feedback,
 )
-from discreet.audit.closed_loop.stage import MadeRelease, Planted
+from discreet.audit.closed_loop.stage import MadeRelease, Planted, spread_noise
 from discreet.audit.closed_loop.stories import Cast, every_story
 from discreet.audit.closed_loop.story import Behaviour, Story
 from discreet.audit.mechanisms.stores import LinearPriceStore, UnpaidStore
@@ -29,6 +29,10 @@ _COIN_BITS = 32
 _SEEDS = (1, 3)
 """Of the order of equals: it looks at nobody, so the law is the same for each by itself. Under the
 first the items stand in one order, under the second in the other."""
+
+
+_OPPOSED = (4, 0, 0, 0, 0, 4, -4, -4, 4)
+"""The number of records, and then the features of clients, of items, and their products."""
 
 
 class MirrorLoop:
@@ -55,6 +59,12 @@ class MirrorLoop:
                 shares[seed, shown] = share / len(_SEEDS)
                 bits[seed, shown] = (coin, seed, uniform)
         return ExactLaw(shares, bits)
+
+    def noise(self, path: int, release: int, scales: Sequence[float]) -> list[int]:
+        """On every second path, return noise under which clients' features change all."""
+        if path % 2 == 0:
+            return spread_noise(path, release, scales)
+        return [round(each * scale) for each, scale in zip(_OPPOSED, scales, strict=False)]
 
     def summary(self, model: MirrorModel) -> list[float]:
         """Return the released sums."""

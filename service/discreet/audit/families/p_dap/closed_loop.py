@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.closed_loop.stage import MadeRelease, difference_of_numbers
+from discreet.audit.closed_loop.stage import MadeRelease, difference_of_numbers, spread_noise
 from discreet.audit.closed_loop.stories import Cast, every_story
 from discreet.audit.closed_loop.story import Behaviour, Story
 from discreet.audit.scripted_noise import ExactLaw, TapedNoise, coin_law
@@ -38,6 +38,15 @@ class PartitionLoop:
             coin_bits=COIN_SIDES.bit_length() - 1,
             uniform_bits=RESPONSE_BITS,
         )
+
+    def noise(self, path: int, release: int, scales: Sequence[float]) -> list[int]:
+        """On every second path, return noise that makes cells split, and then disagree."""
+        if path % 2 == 0:
+            return spread_noise(path, release, scales)
+        if release == 0:
+            return [round(4 * scale) for scale in scales]  # as if many people had come
+        signs = [(-1) ** (k + k // 2 + k // 4 + release) for k in range(len(scales))]
+        return [round((4 + 4 * s) * scale) for s, scale in zip(signs, scales, strict=True)]
 
     def summary(self, model: PartitionModel) -> list[float]:
         """Return the sums of the first cell, and how many cells there are."""

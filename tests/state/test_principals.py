@@ -1,0 +1,25 @@
+"""Names that the store may keep: keyed digests that cannot be confused."""
+
+from discreet.state.principals import DIGEST_BYTES, Principals
+
+PEPPER = bytes(range(32))
+
+
+def test_a_digest_depends_on_the_pepper_and_on_both_names() -> None:
+    one = Principals(PEPPER)
+    digests = {
+        one.client("films", "ada"),
+        one.client("films", "bob"),
+        one.client("books", "ada"),
+        Principals(bytes(32)).client("films", "ada"),
+        one.event("ada"),
+        one.request([b"films", b"ada"]),
+    }
+    assert len(digests) == 6
+    assert {len(each) for each in digests} == {DIGEST_BYTES}
+    assert one.client("films", "ada") == Principals(PEPPER).client("films", "ada")
+
+
+def test_parts_of_a_request_cannot_be_split_in_two_ways() -> None:
+    one = Principals(PEPPER)
+    assert one.request([b"ab", b"c"]) != one.request([b"a", b"bc"])

@@ -1,0 +1,23 @@
+"""The tree of errors: drawn in the docstring as it is in the code."""
+
+import inspect
+import re
+
+from discreet import errors
+
+
+def test_the_drawing_names_every_error_and_nothing_else() -> None:
+    assert errors.__doc__ is not None
+    drawn = set(re.findall(r"[├└]── (\w+)", errors.__doc__)) | {"DiscreetError"}
+    defined = {
+        name
+        for name, kind in vars(errors).items()
+        if inspect.isclass(kind) and issubclass(kind, errors.DiscreetError)
+    }
+    assert drawn == defined
+
+
+def test_an_invalid_argument_names_itself() -> None:
+    error = errors.InvalidArgument("limit", "must be at least 1")
+    assert (error.argument, error.reason) == ("limit", "must be at least 1")
+    assert str(error) == "limit: must be at least 1"
