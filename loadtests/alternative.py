@@ -34,7 +34,7 @@ return context
 """
 
 
-class Ask(BaseModel):
+class RecommendBody(BaseModel):
     recommender: str
     client: str
     context: list[Annotated[float, Field(ge=0, le=1)]]
@@ -44,17 +44,17 @@ class Item(BaseModel):
     id: str
 
 
-class Answer(BaseModel):
+class RecommendAnswer(BaseModel):
     recommendation_id: str
     items: list[Item]
 
 
-class Told(BaseModel):
+class FeedbackBody(BaseModel):
     recommendation_id: str
     reward: Annotated[float, Field(ge=0, le=1)]
 
 
-class Taken(BaseModel):
+class FeedbackAnswer(BaseModel):
     accepted: bool
     duplicate: bool
 
@@ -72,7 +72,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     kept = await client.get("alternative:model")
     # Our own pickle, from our own store.
     model = fresh() if kept is None else pickle.loads(kept)  # noqa: S301
-    yield {"store": client, "take": client.register_script(TAKE), "model": model, "heard": [0]}
+    yield {"store": client, "take": client.register_script(TAKE), "model": model, "learned": [0]}
     await client.aclose()
 
 
@@ -85,7 +85,7 @@ async def key(authorization: Annotated[str, Header()]) -> None:
 
 
 @app.post("/recommend", dependencies=[Depends(key)])
-async def recommend(ask: Ask, request: Request) -> Answer:
+async def recommend(ask: RecommendBody, request: Request) -> RecommendAnswer:
     context = np.array([ask.context])
     item = request.state.model.predict(context)
     name = secrets.token_urlsafe(16)
@@ -94,21 +94,21 @@ async def recommend(ask: Ask, request: Request) -> Answer:
         f"{item} {' '.join(map(str, ask.context))}",
         ex=KEEP_SECONDS,
     )
-    return Answer(recommendation_id=name, items=[Item(id=item)])
+    return RecommendAnswer(recommendation_id=name, items=[Item(id=item)])
 
 
 @app.post("/feedback", dependencies=[Depends(key)])
-async def feedback(told: Told, request: Request) -> Taken:
+async def feedback(given: FeedbackBody, request: Request) -> FeedbackAnswer:
     found = await request.state.take(
-        keys=[f"alternative:{{pending}}:{told.recommendation_id}", "alternative:{pending}:log"],
-        args=[told.reward],
+        keys=[f"alternative:{{pending}}:{given.recommendation_id}", "alternative:{pending}:log"],
+        args=[given.reward],
     )
     if found is None:
-        return Taken(accepted=True, duplicate=True)
+        return FeedbackAnswer(accepted=True, duplicate=True)
     item, *numbers = found.decode().split()
     context = np.array([[float(number) for number in numbers]])
-    request.state.model.partial_fit([item], [told.reward], context)
-    request.state.heard[0] += 1
-    if request.state.heard[0] % EVERY == 0:
+    request.state.model.partial_fit([item], [given.reward], context)
+    request.state.learned[0] += 1
+    if request.state.learned[0] % EVERY == 0:
         await request.state.store.set("alternative:model", pickle.dumps(request.state.model))
-    return Taken(accepted=True, duplicate=False)
+    return FeedbackAnswer(accepted=True, duplicate=False)

@@ -20,7 +20,8 @@ Sections, with rough minutes on two cores (and with --quick):
   scaling    how the cost grows with arms, dimensions, cells, clients, candidates 10   (3)
   clients    our client of the store beside redis-py and coredis                  7    (1.5)
   protocol   with the short way for requests (protocol.py) and without            3    (0.5)
-  memory     bytes in the store                                                   0.5  (0.5)
+  releases   what a release costs, by family and size                             1    (0.3)
+  memory     bytes in the store                                                   1    (1)
   mixed      all families at a constant rate of arrivals                          1    (0.5)
 
 Progress goes to stderr. The exit code is 0 whatever the figures, because a busy machine must not
@@ -44,6 +45,7 @@ from typing import Any
 import chart
 import clients
 import redis
+import releases
 import report
 from batches import batches
 from compare import compare, compare_variants
@@ -57,7 +59,8 @@ from store_clients import installed
 from discreet.state.embedded import EmbeddedStore
 
 SECTIONS = (
-    "recommend", "feedback", "batch", "scaling", "clients", "protocol", "memory", "mixed",
+    "recommend", "feedback", "batch", "scaling", "clients", "protocol", "releases", "memory",
+    "mixed",
 )  # fmt: skip
 PATHS = ("recommend", "feedback")
 
@@ -126,6 +129,9 @@ def measured(
             say("bytes in the store, of one that nothing else uses")
             with tempfile.TemporaryDirectory() as other, EmbeddedStore(other) as unused:
                 done("memory", footprint(unused))
+        if "releases" in sections:
+            say("releases")
+            done("releases", releases.releases(quick=quick, say=say))
         for path in PATHS:
             if path in sections:
                 done(path, of_path(store, path, pace))

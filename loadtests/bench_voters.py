@@ -147,8 +147,8 @@ def _go_through(
         counted += answer["personalised"]
         likes = answer["items"][0]["id"].endswith("-0")
         liked += likes
-        told = {"recommendation_id": answer["recommendation_id"], "reward": float(likes)}
-        _checked(client.post("/feedback", json=told))
+        feedback = {"recommendation_id": answer["recommendation_id"], "reward": float(likes)}
+        _checked(client.post("/feedback", json=feedback))
     return {
         "with_votes": counted,
         "liked": liked,

@@ -2,7 +2,7 @@
 
 The first is a closed loop: each connection asks again once it was answered. That measures
 throughput; its latencies flatter whoever is slow, because a slow server is asked less often.
-Latencies are therefore measured with k6, which sends at the rate it was told, whatever comes back.
+Latencies are therefore measured with k6, which sends at the given rate, whatever comes back.
 Where there is no wrk, k6 closes the loop as well.
 """
 

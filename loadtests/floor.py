@@ -28,7 +28,7 @@ return 0
 """
 
 
-class Ask(BaseModel):
+class RecommendBody(BaseModel):
     recommender: str
     client: str
     context: list[Annotated[float, Field(ge=0, le=1)]]
@@ -38,19 +38,19 @@ class Item(BaseModel):
     id: str
 
 
-class Answer(BaseModel):
+class RecommendAnswer(BaseModel):
     recommendation_id: str
     items: list[Item]
     personalised: bool
     spent: int
 
 
-class Told(BaseModel):
+class FeedbackBody(BaseModel):
     recommendation_id: str
     reward: Annotated[float, Field(ge=0, le=1)]
 
 
-class Taken(BaseModel):
+class FeedbackAnswer(BaseModel):
     accepted: bool
     duplicate: bool
 
@@ -74,11 +74,11 @@ async def key(authorization: Annotated[str, Header()]) -> None:
 
 
 @app.post("/recommend", dependencies=[Depends(key)])
-async def recommend(ask: Ask, request: Request) -> Answer:
+async def recommend(ask: RecommendBody, request: Request) -> RecommendAnswer:
     granted, spent = await request.state.spend(
         keys=[f"plain:ledger:{{{ask.client}}}"], args=[1, 1_000_000]
     )
-    return Answer(
+    return RecommendAnswer(
         recommendation_id=secrets.token_urlsafe(90),
         items=[Item(id="an item")],
         personalised=bool(granted),
@@ -87,9 +87,9 @@ async def recommend(ask: Ask, request: Request) -> Answer:
 
 
 @app.post("/feedback", dependencies=[Depends(key)])
-async def feedback(told: Told, request: Request) -> Taken:
+async def feedback(given: FeedbackBody, request: Request) -> FeedbackAnswer:
     counted = await request.state.learn(
-        keys=["plain:{cell}", f"plain:{{cell}}:{told.recommendation_id[:16]}"],
-        args=[round(told.reward * 2**20)],
+        keys=["plain:{cell}", f"plain:{{cell}}:{given.recommendation_id[:16]}"],
+        args=[round(given.reward * 2**20)],
     )
-    return Taken(accepted=True, duplicate=not counted)
+    return FeedbackAnswer(accepted=True, duplicate=not counted)

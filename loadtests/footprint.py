@@ -24,6 +24,7 @@ MANY = 100_000
 ARMS = (10, 100, 1_000)
 MODELS = ((1, 20), (learning.MOST_CELLS - 1, 20), (learning.MOST_CELLS - 1, 200))
 """Cells and items of the models that are weighed."""
+EVENTS = 20_000
 _AT_ONCE = 2_000
 _BLOCKS = 2_000
 _STILL = 4_096
@@ -55,7 +56,7 @@ async def _measured(url: str) -> dict[str, Any]:
             },
             "pending_decision_bytes": 0,
             "pending_decision_with_event_id_bytes": await _each(
-                server, 20_000, lambda some: _events(store, some)
+                server, EVENTS, lambda some: _events(store, some)
             ),
             "vote_bytes": await _votes(server, store),
         }

@@ -5,8 +5,8 @@ import { SharedArray } from "k6/data";
 import { scenario } from "k6/execution";
 import { Rate } from "k6/metrics";
 
-const told = JSON.parse(__ENV.MIXED);
-const plan = new SharedArray("plan", () => JSON.parse(open(told.plan)));
+const run = JSON.parse(__ENV.MIXED);
+const plan = new SharedArray("plan", () => JSON.parse(open(run.plan)));
 const headers = {
   "Content-Type": "application/json",
   Authorization: `Bearer ${__ENV.MIXED_KEY}`,
@@ -16,13 +16,13 @@ const personalised = new Rate("personalised");
 // k6 exports a metric by its tags only where a threshold names it. These are always kept.
 function submetrics() {
   const named = {};
-  for (const family of told.families) {
+  for (const family of run.families) {
     named[`personalised{family:${family}}`] = ["rate>=0"];
     for (const path of ["recommend", "feedback"]) {
       const tags = `family:${family},path:${path}`;
       named[`http_req_duration{${tags}}`] = ["max>=0"];
       named[`http_reqs{${tags}}`] = ["count>=0"];
-      for (const status of told.statuses) {
+      for (const status of run.statuses) {
         named[`http_reqs{${tags},status:${status}}`] = ["count>=0"];
       }
     }
@@ -37,9 +37,9 @@ export const options = {
   scenarios: {
     mixed: {
       executor: "constant-arrival-rate",
-      rate: told.rate,
+      rate: run.rate,
       timeUnit: "1s",
-      duration: `${told.seconds}s`,
+      duration: `${run.seconds}s`,
       preAllocatedVUs: 64,
       maxVUs: 256,
     },
@@ -48,7 +48,7 @@ export const options = {
 
 function post(family, path, body, responseType) {
   const tags = { family, path };
-  return http.post(`${told.url}/${path}`, body, { headers, tags, responseType });
+  return http.post(`${run.url}/${path}`, body, { headers, tags, responseType });
 }
 
 export default function () {

@@ -8,7 +8,7 @@ items with features, trained profiles, feedback everywhere. Each arrival asks on
 40% of cases, fclub and mirror-descent in 20% each, p-rec and collaborative in 10% each; half of
 them say how they liked the answer. (What EpicRec sends to a server is collaborative's profiles.)
 
-k6 sends at the rate it was told, whatever comes back. What it could not send in time is shown as
+k6 sends at the given rate, whatever comes back. What it could not send in time is shown as
 dropped, and every reply under its status; 0 is no reply at all. The store syncs every write to
 disk. k6 runs on the same machine as the server and takes its share of it.
 """
@@ -124,11 +124,11 @@ def fill(client: httpx.Client, family: str, *, questions: int) -> None:
         send_profiles(client)
     rows = [arrival(family, number, tells=True) for number in range(CLIENTS)]
     asked = {"requests": [json.loads(row["body"]) for row in rows]}
-    told = []
+    feedback = []
     for row, answer in zip(rows, sent(client, "/recommend/batch", asked), strict=True):
         reward = int(answer["items"][0]["id"][-1] in row["likes"])
-        told.append({"recommendation_id": answer["recommendation_id"], "reward": reward})
-    sent(client, "/feedback/batch", {"feedback": told})
+        feedback.append({"recommendation_id": answer["recommendation_id"], "reward": reward})
+    sent(client, "/feedback/batch", {"feedback": feedback})
 
 
 def hold_rounds(client: httpx.Client, rounds: int) -> None:
@@ -181,12 +181,12 @@ def driven(target: Target, plan: Sequence[Row], *, rate: int, seconds: float) ->
     with TemporaryDirectory() as folder:
         rows, out = Path(folder) / "plan.json", Path(folder) / "summary.json"
         rows.write_text(json.dumps(plan))
-        told: dict[str, Any] = {"url": target.url, "rate": rate, "seconds": seconds}
-        told |= {"plan": str(rows), "families": installed(), "statuses": STATUSES}
-        said = {"MIXED": json.dumps(told), "MIXED_KEY": KEY, "K6_NO_USAGE_REPORT": "true"}
+        run: dict[str, Any] = {"url": target.url, "rate": rate, "seconds": seconds}
+        run |= {"plan": str(rows), "families": installed(), "statuses": STATUSES}
+        given = {"MIXED": json.dumps(run), "MIXED_KEY": KEY, "K6_NO_USAGE_REPORT": "true"}
         command = [k6, "run", "--quiet", "--summary-export", str(out), str(HERE / "mixed.js")]
         # Its table is of no use here; what it complains about goes to stderr, and is seen.
-        subprocess.run(command, env=os.environ | said, stdout=subprocess.DEVNULL, check=True)  # noqa: S603
+        subprocess.run(command, env=os.environ | given, stdout=subprocess.DEVNULL, check=True)  # noqa: S603
         return dict(json.loads(out.read_text()))
 
 

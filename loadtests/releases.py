@@ -12,7 +12,7 @@ import argparse
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -33,7 +33,7 @@ NAME = "bench"
 _AT_ONCE = 1_000
 _FEATURES = 50
 
-Found = dict[str, Any]
+Found = Mapping[str, Any]
 AskOf = Callable[[int], Ask]
 Fill = Callable[[DecisionServices, Recommender[Any]], Awaitable[None]]
 
@@ -178,7 +178,7 @@ async def measured(case: ReleaseCase) -> Found:
         await services.close()
 
 
-def releases(*, quick: bool, say: Callable[[str], None]) -> Found:
+def releases(*, quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
     """Measure every case."""
     found = {}
     for case in cases(quick=quick):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import clients
+import releases
 
 PATHS = ("recommend", "feedback")
 SERVICES = ("discreet", "floor", "alternative")
@@ -114,6 +115,7 @@ def table(found: Found) -> str:
         *_scaling(found),
         *_clients(found),
         *_protocol(found),
+        *_releases(found),
         *_memory(found),
         *_mixed(found),
         *_bars(found),
@@ -203,6 +205,13 @@ def _protocol(found: Found) -> Iterator[str]:
         return
     yield ""
     yield from _variants("the short way for requests (direct), and without it", found["protocol"])
+
+
+def _releases(found: Found) -> Iterator[str]:
+    if "releases" not in found:
+        return
+    yield ""
+    yield from releases.table(found["releases"])
 
 
 def _variants(title: str, paths: Found) -> Iterator[str]:

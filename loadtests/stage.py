@@ -81,7 +81,7 @@ def document(items: int = 20, dimensions: int = 2, **changes: Any) -> dict[str, 
 def discreet(
     store: str, *, workers: int = 1, client: str = OUR_CLIENT, http: str = "direct"
 ) -> Iterator[Target]:
-    """Serve Discreet with a recommender called bench: as it is shipped, unless told otherwise.
+    """Serve Discreet with a recommender called bench: as it is shipped by default.
 
     `client` is what speaks to the store (`serve_with.py`). `http` is "direct", or "uvicorn" without
     the short way for requests. Whoever differs has the store's keys for itself.

@@ -104,6 +104,9 @@ CLIENTS = {
     "commands": {"always": {"spend of 1": {"ours": _COMMAND, "coredis": _COMMAND}}},
     "requests": variants("ours", "redis-py", "coredis"),
 }
+RELEASES = {
+    "p-dap, 1,023 cells, 20 items": {"seconds": 0.4, "cpu_seconds": 0.3, "model_bytes": 166_446}
+}
 PROTOCOL = variants("direct", "uvicorn")
 _WAITED = {"count": 100, "p50_ms": 2.5, "p99_ms": 20.0, "failures": 0, "statuses": {"200": 100}}
 MIXED = {

@@ -35,6 +35,7 @@ def found() -> dict[str, Any]:
         "scaling": recorded.scaling(),
         "clients": recorded.CLIENTS,
         "protocol": recorded.PROTOCOL,
+        "releases": recorded.RELEASES,
         "memory": recorded.MEMORY,
         "mixed": recorded.MIXED,
     }
@@ -125,6 +126,7 @@ def test_the_table_shows_everything(found: dict[str, Any]) -> None:
     assert "spend of 1, appendfsync always" in text
     assert "coredis" in text
     assert "uvicorn" in text
+    assert "166,446" in text
     assert "0.80 (0.70 to 0.90), 0.80 (0.70 to 0.90)" in text
     assert "p-dap" in text
     assert "MISSED" not in text

@@ -9,8 +9,14 @@ from dp_accounting.rdp import rdp_privacy_accountant
 
 from discreet.errors import InvalidArgument
 from discreet.privacy import events
-from discreet.privacy.accountants import BasicAccountant, Budget, ZCDPAccountant, accountant
-from discreet.privacy.charges import NANO, UNLIMITED, Charge
+from discreet.privacy.accountants import (
+    BasicAccountant,
+    Budget,
+    EitherAccountant,
+    ZCDPAccountant,
+    accountant,
+)
+from discreet.privacy.charges import NANO, NEVER, UNLIMITED, Charge
 from discreet.privacy.conversions import zcdp_epsilon
 
 DELTA = 1e-6
@@ -67,9 +73,11 @@ def test_what_the_filter_admits_keeps_the_promise_exactly(epsilon: float) -> Non
 def test_the_columns_that_each_rule_enforces() -> None:
     budget = Budget(1.0, DELTA)
     basic, zcdp = BasicAccountant().limit(budget), ZCDPAccountant().limit(budget)
-    assert (basic.nano_epsilon, basic.nano_rho, basic.pico_delta) == (NANO, UNLIMITED, 10**6)
-    assert (zcdp.nano_epsilon, zcdp.pico_delta) == (UNLIMITED, UNLIMITED)
+    assert (basic.nano_epsilon, basic.nano_rho, basic.pico_delta) == (NANO, NEVER, 10**6)
+    assert (zcdp.nano_epsilon, zcdp.pico_delta) == (NEVER, UNLIMITED)
     assert zcdp.nano_rho == 24_355_970
+    either = EitherAccountant().limit(budget)
+    assert (either.nano_epsilon, either.nano_rho) == (NANO, 24_355_970)
 
 
 def test_both_rules_book_the_same_so_that_one_may_change_to_the_other() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from discreet.errors import InvalidArgument
 from discreet.privacy.charges import (
     NANO,
+    NEVER,
     PICO,
     UNLIMITED,
     Charge,
@@ -66,7 +67,7 @@ def test_what_is_no_amount_is_refused(amount: float | Fraction) -> None:
 
 
 @pytest.mark.parametrize("column", ["nano_epsilon", "nano_rho", "pico_delta"])
-@pytest.mark.parametrize("amount", [-1, UNLIMITED + 1, 1.0, True, np.int64(3)])
+@pytest.mark.parametrize("amount", [-2, UNLIMITED + 1, 1.0, True, np.int64(3)])
 def test_columns_hold_plain_integers_below_two_to_the_53(column: str, amount: object) -> None:
     for kind in (Charge, Limit):
         with pytest.raises(InvalidArgument) as caught:
@@ -89,15 +90,45 @@ def test_sums_add_in_any_order_and_saturate(amounts: list[tuple[int, int, int]])
     assert forwards.nano_rho == min(sum(entry[1] for entry in amounts), UNLIMITED)
 
 
-@pytest.mark.parametrize("column", ["nano_epsilon", "nano_rho", "pico_delta"])
+@pytest.mark.parametrize("column", ["nano_epsilon", "nano_rho"])
 def test_a_limit_is_reached_but_not_passed(column: str) -> None:
-    limit = Limit(**{column: 10})
+    other = "nano_rho" if column == "nano_epsilon" else "nano_epsilon"
+    limit = Limit(**{column: 10, other: NEVER})
     assert limit.admits(Charge(**{column: 10}))
     assert not limit.admits(Charge(**{column: 11}))
     assert not limit.admits(Charge(**{column: UNLIMITED}))
 
 
-def test_a_column_without_a_limit_is_booked_only() -> None:
+def test_either_rule_admits_and_delta_must_be_within_its_limit() -> None:
+    limit = Limit(nano_epsilon=10, nano_rho=5, pico_delta=3)
+    assert limit.admits(Charge(10, 99, 3))
+    assert limit.admits(Charge(99, 5, 3))
+    assert not limit.admits(Charge(11, 6, 0))
+    assert not limit.admits(Charge(1, 1, 4))
+
+
+def test_a_rule_that_is_not_in_use_admits_nothing() -> None:
+    assert not Limit(nano_epsilon=NEVER, nano_rho=NEVER).admits(Charge())
+    with pytest.raises(InvalidArgument):
+        Charge(nano_epsilon=NEVER)
+
+
+def test_only_no_limit_admits_what_has_no_price() -> None:
     full = Charge(UNLIMITED, UNLIMITED, UNLIMITED)
     assert Limit().admits(full)
-    assert not Limit(nano_rho=UNLIMITED - 1).admits(full)
+    assert not Limit(UNLIMITED - 1, UNLIMITED - 1).admits(full)
+    assert not Limit(pico_delta=UNLIMITED - 1).admits(full)
+
+
+@given(
+    st.tuples(*[st.integers(min_value=0, max_value=20)] * 3),
+    st.tuples(*[st.integers(min_value=0, max_value=20)] * 3),
+    st.tuples(*[st.integers(min_value=-1, max_value=20)] * 2),
+)
+def test_what_was_refused_stays_refused(
+    first: tuple[int, int, int], more: tuple[int, int, int], limits: tuple[int, int]
+) -> None:
+    """Sums only grow, and no rule admits a larger sum than one that it refused."""
+    limit = Limit(*limits, pico_delta=10)
+    if not limit.admits(Charge(*first)):
+        assert not limit.admits(Charge(*first) + Charge(*more))

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from discreet.audit.mechanisms.enclosures import exceeds_exp
-from discreet.audit.mechanisms.scripted import distribution
-from discreet.audit.mechanisms.statistical import entropy_evidence
+from discreet.audit.enclosures import exceeds_exp
+from discreet.audit.scripted_noise import distribution
+from discreet.audit.examine_samples import entropy_evidence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -20,18 +20,24 @@ their predictions use a parameter that has none (`discreet.research.published.mi
 | a_ij | `discreet.families.mirror_descent.sync` | doubly stochastic |
 
 What a record costs. Between two releases a node gathers one vector: by feature the sum of its
-records' gradients, and beside them the number of records in units of sqrt(3) * clip. A release
-adds discrete Gaussian noise, drawn once and for this release only, to every entry.
+records' gradients, and beside them the number of records in units of clip. A release adds discrete
+Gaussian noise, drawn once and for this release only, to every entry.
 
 - Replacing a record leaves the number, and moves the gradients by at most 2 * clip: both are
   integer vectors of norm at most clip, exactly (`sparse.on_grid`).
-- Adding or removing one moves them by at most sqrt(clip^2 + 3 clip^2) = 2 * clip.
+- Adding or removing one moves them by at most sqrt(clip^2 + clip^2) = 2 * clip / sqrt(2), which
+  costs half as much. It may not cost more: feedback that is sent later is missing in one release
+  and added in another, and the client's ledger is charged for one of them.
 
 So the L2 sensitivity to any change of one record is 2 * clip, whatever the dimension, and the
 number of records is released at no further cost. Every record enters one release, so it costs
 `event` once; n records of one client in the same release move it n times as far and cost n^2 times
-the rho, which the store charges. A gradient is evaluated at the model that was released before, so
-a record changes other records' gradients only through releases, and releases compose adaptively.
+the rho, which the store charges. If a release has n records of a client in one world and m in
+another, they differ by at most (n + m) * clip in the gradients and by |n - m| * clip in the number:
+(n^2 + m^2) / 2 times the rho of one record, the mean of what the two worlds' ledgers are charged.
+
+A gradient is evaluated at the model that was released before, so a record changes other records'
+gradients only through releases, and releases compose adaptively.
 """
 
 import math
@@ -99,8 +105,8 @@ class MirrorLearner:
 
     @cached_property
     def count_steps(self) -> int:
-        """Return the grid steps by which one record raises the count: at most sqrt(3) * clip."""
-        return math.floor(math.sqrt(3) * self.clip * STEPS * (1 - 2.0**-50))
+        """Return the grid steps by which one record raises the count: at most clip."""
+        return math.floor(self.clip * STEPS)
 
     # Feedback.
 

@@ -1,7 +1,9 @@
 """The closed loop of sparse mirror descent: two items and two features of clients, crossed."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from discreet.audit.claims import Claim, PlantedFault
@@ -15,7 +17,13 @@ from discreet.audit.closed_loop.faulty import (
     releases_by_feedback,
 )
 from discreet.audit.closed_loop.stage import MadeRelease, Planted, spread_noise
-from discreet.audit.closed_loop.stories import Cast, every_story
+from discreet.audit.closed_loop.stories import (
+    Cast,
+    rounds,
+    stories_of_answers,
+    stories_of_feedback,
+    stories_of_workers,
+)
 from discreet.audit.closed_loop.story import Behaviour, Story
 from discreet.audit.mechanisms.stores import LinearPriceStore, UnpaidStore
 from discreet.audit.scripted_noise import ExactLaw, TapedNoise, coin_law
@@ -97,13 +105,14 @@ def document(
     feedback_budget: float = 20.0,
     items: Sequence[str] = ("a", "b"),
     delta: float = 1e-6,
+    truncation: float = 0.0,
 ) -> dict[str, Any]:
     """Return a small document; "exact" turns a dial off."""
     return {
         "algorithm": "mirror-descent",
         "items": [{"id": item, "features": _FEATURES[item]} for item in items],
         "features": {"clients": 2, "items": 2, "most_nonzeros": 4},
-        "learning": {"truncation": 0},
+        "learning": {"truncation": truncation},
         "exploration": {"rate": 0.1},
         "releases": {"seconds": 5, "growth": 0},
         "privacy": {
@@ -139,9 +148,16 @@ CAST = Cast(
 )
 
 
+UNDECIDED = replace(CAST, document=partial(document, truncation=100.0), opposites=CAST.tastes)
+"""The same people with a model that prefers nothing yet: then every record teaches all it can."""
+
+
 def stories() -> Iterator[Story]:
-    """Yield what may happen to the person."""
-    return every_story(CAST)
+    """Yield what may happen to the person: to feedback, to answers, and to both at once."""
+    yield from stories_of_feedback(UNDECIDED)
+    yield from stories_of_workers(UNDECIDED)
+    yield from stories_of_answers(CAST)
+    yield CAST.story("features and tastes", [*rounds(2, asks=2)], answers=2.0, answers_budget=6.0)
 
 
 def claims() -> Iterator[Claim]:
@@ -179,7 +195,7 @@ def faults() -> Iterator[PlantedFault]:
         {
             "answers decided from raw sums": (
                 Planted(recommender=decides_from_raw_sums(family)),
-                one,
+                "features and tastes",
             ),
             "feedback learned that was not paid for": (Planted(store=UnpaidStore), "budgets spent"),
             "n records in one release charged n times": (Planted(store=LinearPriceStore), three),
@@ -206,11 +222,11 @@ def faults() -> Iterator[PlantedFault]:
             ),
             "features ranked without noise, for nothing": (
                 Planted(recommender=RankedWithoutNoise),
-                one,
+                "features and tastes",
             ),
             "an id whose length tells how many features": (
                 Planted(recommender=TellingLength),
-                one,
+                "features and tastes",
             ),
         },
         stories,
