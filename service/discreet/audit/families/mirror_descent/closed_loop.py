@@ -72,7 +72,8 @@ class MirrorLoop:
         """On every second path, return noise under which clients' features change all."""
         if path % 2 == 0:
             return spread_noise(path, release, scales)
-        return [round(each * scale) for each, scale in zip(_OPPOSED, scales, strict=False)]
+        parts = zip(_OPPOSED, scales, strict=False)
+        return [round(each * scale) + release for each, scale in parts]
 
     def summary(self, model: MirrorModel) -> list[float]:
         """Return the released sums."""
