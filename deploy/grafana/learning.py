@@ -3,7 +3,7 @@
 Panels of a family that a release does not serve are empty, and that is the truth.
 """
 
-from deploy.grafana.overview import RATE, REGRET, REWARD, ratio
+from deploy.grafana.overview import MODEL_AGE, RATE, REGRET, REWARD, ratio
 from deploy.grafana.panels import HERE, JOB, Board, Limits, Panel, Query, Row
 
 
@@ -65,7 +65,8 @@ ALL = Row(
         Panel(
             title="Feedback counted per item",
             shows="How much of what is recommended comes back as feedback.",
-            wrong="near zero nothing is learned: see the runbook of DiscreetNoFeedback.",
+            wrong="near zero nothing is learned: see the runbooks of DiscreetNoFeedback and of "
+            "DiscreetFeedbackNotLearned.",
             unit="percentunit",
             queries=(
                 Query(
@@ -81,21 +82,83 @@ ALL = Row(
         ),
     ),
 )
+RELEASES = Row(
+    "Releases: what was learned becomes a model",
+    (
+        Panel(
+            title="Age of the model",
+            shows="Time since the released model that answers are made from was made.",
+            wrong="it grows to the pause that the document's releases ask for, then falls to zero. "
+            "Without visitors nothing is released.",
+            unit="s",
+            queries=(Query(MODEL_AGE, "{{recommender}}"),),
+            width=6,
+        ),
+        Panel(
+            title="Overdue",
+            shows="How long ago the next release was due. A recommender that nobody asks may be "
+            "overdue: nothing is released for it.",
+            wrong="with visitors, more than a minute: see the runbook of DiscreetModelStale.",
+            unit="s",
+            queries=(
+                Query(
+                    "clamp_min(time() - min by (recommender) "
+                    f"(discreet_release_due_timestamp_seconds{{{HERE}}} > 0), 0)",
+                    "{{recommender}}",
+                ),
+            ),
+            limits=Limits(60, 600),
+            width=6,
+        ),
+        Panel(
+            title="Releases an hour",
+            shows="Models released within the last hour. There are fewer as a recommender gets "
+            "older, because every release adds noise.",
+            wrong="none with visitors and feedback: see the runbook of DiscreetModelStale.",
+            unit="short",
+            queries=(
+                Query(
+                    f"sum by (recommender) (increase(discreet_releases_total{{{HERE}}}[1h]))",
+                    "{{recommender}}",
+                ),
+            ),
+            width=6,
+        ),
+        Panel(
+            title="Number of the model",
+            shows="The oldest and the newest model that a pod answers from. They differ for less "
+            "than a second after a release.",
+            wrong="apart for long: a pod does not read new models. Its log says why.",
+            unit="none",
+            queries=(
+                Query(
+                    f"min by (recommender) (discreet_release{{{HERE}}})", "oldest {{recommender}}"
+                ),
+                Query(
+                    f"max by (recommender) (discreet_release{{{HERE}}})", "newest {{recommender}}"
+                ),
+            ),
+            width=6,
+        ),
+    ),
+)
 PARTITION = Row(
     "p-dap: cells",
     (
         _each(
             "discreet_cells",
             "Cells",
-            "Parts of the context space with statistics of their own.",
-            "thousands within an hour: too many dimensions, or a partition.base that is too small.",
+            "Parts of the context space in the released model, with statistics of their own. "
+            "There are 1,024 at most.",
+            "at 1,024 soon: partition.base is too small, and cells are finer than traffic fills.",
             width=6,
         ),
         _each(
             "discreet_splits",
             "Cells that have split",
             "Where the learner has seen enough to look closer.",
-            "none after days of traffic: partition.base is too large, or contexts never vary.",
+            "none after days of traffic: partition.base is too large, privacy.feedback.epsilon "
+            "too small, or contexts never vary.",
             width=6,
         ),
         _each(
@@ -108,7 +171,7 @@ PARTITION = Row(
         _each(
             "discreet_arms_explored",
             "Items with feedback",
-            "Items that were recommended and heard about at least once, anywhere.",
+            "Items with feedback anywhere, as far as the noise lets one tell.",
             "far below the catalogue's size for long: raise exploration.rate, or shrink the "
             "catalogue.",
             width=6,
@@ -122,17 +185,18 @@ VENDORS = Row(
             "discreet_forwards_total",
             "peer, outcome",
             "Questions to vendors",
-            "answered and trained are good. closed: left out for a while; dead, slow, refused, "
-            "malformed, implausible: why.",
+            "answered is good. closed: left out for a while; busy, dead, slow, refused, "
+            "malformed: why.",
             "slow: raise vendor_timeout_seconds, or ask a nearer vendor. refused: its key for us "
-            "is gone. implausible: it restarted from nothing; give it another name.",
+            "is gone.",
         ),
         _rate(
             "discreet_forwards_received_total",
             "peer, outcome",
             "Questions by vendors",
-            "What others ask of us. unpaid: vendor_privacy.budget is spent, no sums are told.",
-            "unpaid after a change of vendor_privacy.epsilon: each change draws from the budget.",
+            "What other vendors ask of us, by peer: each question is answered from the model of "
+            "guests.",
+            "none though they name us: their key for us is gone, or our address has changed.",
         ),
         Panel(
             title="Vendors left out, feedback waiting",
@@ -157,17 +221,16 @@ FEDERATION = Row(
         _each(
             "discreet_clusters",
             "Clusters of users",
-            "Groups that the learner cannot tell apart yet.",
-            "one for ever: too little feedback to tell people apart. One per user: nothing is "
-            "shared; noise has split what belongs together.",
+            "Kinds of users that the released model tells apart.",
+            "one for ever: too little feedback to tell people apart, or too much noise.",
             width=6,
         ),
         _rate(
             "discreet_communications_total",
             "direction",
             "Communications",
-            "Uploads to the global server and downloads from it.",
-            "none for long: the thresholds are not reached, or the server cannot be.",
+            "Noisy updates sent to the global server, and merged models read from it.",
+            "none for long: nothing was released since the last one, or the server is away.",
             width=6,
         ),
         _rate(
@@ -182,7 +245,7 @@ FEDERATION = Row(
             "discreet_peer_bytes_total",
             "peer, direction",
             "Bytes between instances",
-            "What is said, in bytes.",
+            "Size of the messages.",
             "a jump: more dimensions, or an interval that is too short.",
             unit="Bps",
             width=6,
@@ -215,9 +278,9 @@ NODES = Row(
         _each(
             "discreet_model_nonzeros",
             "Weights that are not zero",
-            "What the lasso leaves of the model.",
-            "zero: the lasso is too strong, nothing is learned. Nearly all: too weak, or noise "
-            "drowns the model.",
+            "Features that stand out from the noise.",
+            "zero for long: too little feedback for this much noise, or learning.truncation is too "
+            "large. Nearly all: it is too small.",
         ),
     ),
 )
@@ -228,7 +291,7 @@ VOTES = Row(
             "discreet_voters",
             "Voters",
             "People on the roster.",
-            "it only grows; a jump is an import, or somebody stuffing the ballot.",
+            "it only grows; a jump is an import, or somebody who votes under many names.",
             width=6,
         ),
         Panel(
@@ -270,12 +333,12 @@ PROFILES = Row(
         _each(
             "discreet_profiles",
             "Profiles",
-            "Profiles that devices have sent, already private when they left.",
-            "none: no hub reaches this service.",
+            "Profiles that the released model was trained on.",
+            "none: no client sends profiles, or no training has succeeded.",
         ),
         Panel(
             title="Trainings in this time",
-            shows="Models trained in the background, by outcome.",
+            shows="Trainings, by outcome. One is made with a release if profiles have changed.",
             wrong="failed: see the runbook of DiscreetTrainingFails.",
             unit="short",
             queries=(
@@ -292,7 +355,8 @@ PROFILES = Row(
             "discreet_training_seconds",
             "Last training",
             "How long the last training took.",
-            "longer than the interval between trainings: train less often, or on fewer profiles.",
+            "longer than the pause between releases: release less often, or train on fewer "
+            "profiles (training.most_profiles).",
             unit="s",
         ),
     ),
@@ -301,5 +365,5 @@ BOARD = Board(
     name="learning",
     title="Discreet / learning",
     description="What each family of recommenders has come to know, and with whom it talks.",
-    rows=(ALL, PARTITION, VENDORS, FEDERATION, NODES, VOTES, PROFILES),
+    rows=(ALL, RELEASES, PARTITION, VENDORS, FEDERATION, NODES, VOTES, PROFILES),
 )

@@ -37,6 +37,12 @@ REWARD = (
     f"discreet_reward_total{{{HERE}}}",
     f'discreet_feedback_total{{{HERE},outcome="counted"}}',
 )
+UNLEARNED_SHARE = (
+    f'discreet_feedback_total{{{HERE},outcome="unpaid"}}',
+    f'discreet_feedback_total{{{HERE},outcome=~"counted|unpaid"}}',
+)
+# A removed recommender's gauges are 0.
+MODEL_AGE = f"time() - min by (recommender) (discreet_release_timestamp_seconds{{{HERE}}} > 0)"
 REGRET = (
     f"discreet_estimated_regret_total{{{HERE}}}",
     f"discreet_items_total{{{HERE}}}",
@@ -122,7 +128,7 @@ TRAFFIC = Row(
         Panel(
             title="Answers by outcome",
             shows="personalised; degraded and refused (the budget is spent); repeated (a retry, "
-            "free); unprotected (mode none); empty (nothing to recommend).",
+            "free); unprotected (answers are exact); empty (nothing to recommend).",
             wrong="degraded or refused grows: budgets. repeated grows: callers time out and retry. "
             "empty: the catalogue is hidden or gone.",
             unit="reqps",
@@ -171,10 +177,11 @@ TRAFFIC = Row(
         ),
         Panel(
             title="Feedback by outcome",
-            shows="counted; duplicate (a retry); conflict (another reward for the same item); "
-            "expired; forged (an id that this service did not issue).",
-            wrong="expired: raise decision_ttl_seconds. forged: token keys were lost or rotated "
-            "too fast, or somebody is guessing.",
+            shows="counted; unpaid (accepted, not learned: the client's budget for feedback is "
+            "spent); duplicate (a retry); conflict (another reward for the same item); expired; "
+            "forged (an id that this service did not issue).",
+            wrong="unpaid: see Discreet / privacy. expired: raise decision_ttl_seconds. forged: "
+            "token keys were lost or rotated too fast, or somebody is guessing.",
             unit="reqps",
             queries=(
                 Query(
@@ -231,30 +238,40 @@ WORTH = Row(
         ),
         Panel(
             title="Epsilon spent a second",
-            shows="Privacy loss charged, over all clients, in epsilon. Gaussian releases (fclub, "
-            "mirror-descent) have none of their own: see rho.",
+            shows="Privacy loss charged, over all clients, in epsilon, by account. Feedback has "
+            "none of its own, because its noise is Gaussian: see rho.",
             wrong="a jump without more visitors: callers that retry without an event_id pay twice.",
             unit="none",
             queries=(
                 Query(
-                    f"sum by (recommender) (rate(discreet_epsilon_spent_total{{{HERE}}}{RATE}))",
-                    "{{recommender}}",
+                    "sum by (recommender, account) "
+                    f"(rate(discreet_epsilon_spent_total{{{HERE}}}{RATE}))",
+                    "{{recommender}} {{account}}",
                 ),
             ),
-            width=12,
         ),
         Panel(
             title="Rho spent a second",
-            shows="The same in zCDP's rho, which is what recommenders with accounting: zcdp limit.",
-            wrong="as for epsilon.",
+            shows="The same in zCDP's rho, which both accounts have.",
+            wrong="answers: as for epsilon. feedback: several records of one client between two "
+            "releases cost more than one each; see the runbook of DiscreetBudgetBurnFast.",
             unit="none",
             queries=(
                 Query(
-                    f"sum by (recommender) (rate(discreet_rho_spent_total{{{HERE}}}{RATE}))",
-                    "{{recommender}}",
+                    "sum by (recommender, account) "
+                    f"(rate(discreet_rho_spent_total{{{HERE}}}{RATE}))",
+                    "{{recommender}} {{account}}",
                 ),
             ),
-            width=12,
+        ),
+        Panel(
+            title="Age of the model",
+            shows="Time since the released model that answers are made from was made. What was "
+            "learned after that waits for the next release.",
+            wrong="it grows to the pause that the document's releases ask for, then falls to zero. "
+            "Without visitors nothing is released. Else see the runbook of DiscreetModelStale.",
+            unit="s",
+            queries=(Query(MODEL_AGE, "{{recommender}}"),),
         ),
     ),
 )

@@ -1,13 +1,16 @@
 """Privacy: what is spent, how fast, how long it lasts, and what was refused."""
 
-from deploy.grafana.overview import RATE, UNPAID_SHARE, ratio
+from deploy.grafana.overview import RATE, UNLEARNED_SHARE, UNPAID_SHARE, ratio
 from deploy.grafana.panels import HERE, JOB, Board, Box, Limits, Panel, Query, Row
 
 SPENT = f"discreet_epsilon_spent_total{{{HERE}}}"
 RHO = f"discreet_rho_spent_total{{{HERE}}}"
+ANSWERS = f'discreet_epsilon_spent_total{{{HERE},account="answers"}}'
+FEEDBACK = f'discreet_rho_spent_total{{{HERE},account="feedback"}}'
 LEDGER = 'operation="spend"'
-# What collaborative recommenders know was made private before it left people's devices.
-BARE = 'outcome="unprotected",algorithm!="collaborative"'
+# The other two answer exactly by default: fclub from the client's own feedback, collaborative from
+# profiles that devices may have made private. Their guarantee cards say so.
+BARE = 'outcome="unprotected",algorithm!~"fclub|collaborative"'
 CLIENTS = Box(
     name="clients",
     label="Active clients",
@@ -17,9 +20,16 @@ CLIENTS = Box(
 )
 BUDGET = Box(
     name="budget",
-    label="Budget (epsilon)",
+    label="Answers' budget (epsilon)",
     value="20",
-    description="What one client may spend, as the recommender's document says.",
+    description="What all answers to one client may cost: privacy.answers.budget.epsilon.",
+)
+FEEDBACK_BUDGET = Box(
+    name="feedback_budget",
+    label="Feedback's budget (rho)",
+    value="1.05",
+    description="What all feedback of one client may cost, in rho. privacy.feedback.budget of "
+    "epsilon 1, 2, 8 at delta 1e-6 is 0.0244, 0.0882, 1.05.",
 )
 
 SPEND = Row(
@@ -27,13 +37,17 @@ SPEND = Row(
     (
         Panel(
             title="Epsilon spent in this time",
-            shows="Charged to all clients together, by recommender, over the dashboard's range. "
-            "Gaussian releases (fclub, mirror-descent) have no epsilon of their own: see rho.",
+            shows="Charged to all clients together, by recommender and account, over the "
+            "dashboard's range. Feedback has no epsilon of its own, because its noise is Gaussian: "
+            "see rho.",
             wrong="much more than visitors times epsilon a decision: retries without an event_id, "
             "or lists that are longer than they need to be.",
             unit="none",
             queries=(
-                Query(f"sum by (recommender) (increase({SPENT}[$__range]))", "{{recommender}}"),
+                Query(
+                    f"sum by (recommender, account) (increase({SPENT}[$__range]))",
+                    "{{recommender}} {{account}}",
+                ),
             ),
             width=12,
             height=5,
@@ -41,11 +55,15 @@ SPEND = Row(
         ),
         Panel(
             title="Rho spent in this time",
-            shows="The same in zCDP's rho.",
-            wrong="as for epsilon.",
+            shows="The same in zCDP's rho, which both accounts have.",
+            wrong="answers: as for epsilon. feedback: n records of one client between two releases "
+            "cost n^2 times the rho of one. Shorter pauses (releases) cost less.",
             unit="none",
             queries=(
-                Query(f"sum by (recommender) (increase({RHO}[$__range]))", "{{recommender}}"),
+                Query(
+                    f"sum by (recommender, account) (increase({RHO}[$__range]))",
+                    "{{recommender}} {{account}}",
+                ),
             ),
             width=12,
             height=5,
@@ -53,18 +71,28 @@ SPEND = Row(
         ),
         Panel(
             title="Epsilon spent a second",
-            shows="Over all clients, by recommender.",
+            shows="Over all clients, by recommender and account.",
             wrong="a jump without more visitors is a caller in a loop: see answers by outcome, and "
             "the runbook of DiscreetBudgetBurnFast.",
             unit="none",
-            queries=(Query(f"sum by (recommender) (rate({SPENT}{RATE}))", "{{recommender}}"),),
+            queries=(
+                Query(
+                    f"sum by (recommender, account) (rate({SPENT}{RATE}))",
+                    "{{recommender}} {{account}}",
+                ),
+            ),
         ),
         Panel(
             title="Rho spent a second",
-            shows="Over all clients, by recommender.",
-            wrong="as for epsilon.",
+            shows="Over all clients, by recommender and account.",
+            wrong="see the runbook of DiscreetBudgetBurnFast.",
             unit="none",
-            queries=(Query(f"sum by (recommender) (rate({RHO}{RATE}))", "{{recommender}}"),),
+            queries=(
+                Query(
+                    f"sum by (recommender, account) (rate({RHO}{RATE}))",
+                    "{{recommender}} {{account}}",
+                ),
+            ),
         ),
         Panel(
             title="Epsilon per personalised answer",
@@ -75,7 +103,7 @@ SPEND = Row(
             queries=(
                 Query(
                     ratio(
-                        SPENT,
+                        ANSWERS,
                         f'discreet_recommendations_total{{{HERE},outcome="personalised"}}',
                         by="recommender",
                     ),
@@ -90,16 +118,17 @@ LEFT = Row(
     "How long it lasts",
     (
         Panel(
-            title="Days that a budget lasts",
+            title="Days that the budget for answers lasts",
             shows="If the clients above share the spending evenly: budget / (epsilon a day / "
-            "clients), by the last hour's rate.",
-            wrong="fewer days than people stay with you: lower epsilon, recommend less often, or "
-            "use accounting: zcdp, which fits more decisions into the same promise.",
+            "clients), by the last hour's rate. Small epsilons last longer, because the sum of rho "
+            "admits more of them than the sum of epsilon.",
+            wrong="fewer days than people stay with you: lower privacy.answers.epsilon, recommend "
+            "less often, or ask for shorter lists.",
             unit="d",
             queries=(
                 Query(
                     "$budget / ((sum by (recommender) "
-                    f"(rate({SPENT}[1h])) > 0) * 86400 / $clients)",
+                    f"(rate({ANSWERS}[1h])) > 0) * 86400 / $clients)",
                     "{{recommender}}",
                 ),
             ),
@@ -108,13 +137,13 @@ LEFT = Row(
             figure=True,
         ),
         Panel(
-            title="Epsilon per client and day",
+            title="Answers' epsilon per client and day",
             shows="The last hour's rate, shared evenly among the clients above.",
             wrong="compare with the budget; see the panel beside.",
             unit="none",
             queries=(
                 Query(
-                    f"sum by (recommender) (rate({SPENT}[1h])) * 86400 / $clients",
+                    f"sum by (recommender) (rate({ANSWERS}[1h])) * 86400 / $clients",
                     "{{recommender}}",
                 ),
             ),
@@ -132,6 +161,49 @@ LEFT = Row(
             height=8,
             most=1,
         ),
+        Panel(
+            title="Days that the budget for feedback lasts",
+            shows="If the clients above share the spending evenly: budget / (rho a day / clients), "
+            "by the last hour's rate.",
+            wrong="fewer days than people stay with you: lower privacy.feedback.epsilon (a new "
+            "recommender, because waiting feedback was priced for it), or release more often.",
+            unit="d",
+            queries=(
+                Query(
+                    "$feedback_budget / ((sum by (recommender) "
+                    f"(rate({FEEDBACK}[1h])) > 0) * 86400 / $clients)",
+                    "{{recommender}}",
+                ),
+            ),
+            limits=Limits(30, 7, above=False),
+            height=8,
+            figure=True,
+        ),
+        Panel(
+            title="Feedback's rho per client and day",
+            shows="The last hour's rate, shared evenly among the clients above.",
+            wrong="compare with the budget; see the panel beside.",
+            unit="none",
+            queries=(
+                Query(
+                    f"sum by (recommender) (rate({FEEDBACK}[1h])) * 86400 / $clients",
+                    "{{recommender}}",
+                ),
+            ),
+            height=8,
+        ),
+        Panel(
+            title="Not learned: budget spent",
+            shows="The share of feedback that was accepted and not learned, because the client's "
+            "budget for feedback is spent.",
+            wrong="what is learned comes from fewer and fewer people. Budgets do not grow back; "
+            "see the runbook of DiscreetFeedbackNotLearned.",
+            unit="percentunit",
+            queries=(Query(ratio(*UNLEARNED_SHARE, by="recommender"), "{{recommender}}"),),
+            limits=Limits(0.05, 0.2),
+            height=8,
+            most=1,
+        ),
     ),
 )
 REFUSED = Row(
@@ -139,7 +211,8 @@ REFUSED = Row(
     (
         Panel(
             title="Debits refused: budget spent",
-            shows="The ledger said no because a client's budget is spent.",
+            shows="The ledger refused because a client's budget, for answers or for feedback, is "
+            "spent.",
             wrong="see how long it lasts, above.",
             unit="reqps",
             queries=(
@@ -153,7 +226,8 @@ REFUSED = Row(
         Panel(
             title="Debits that got no answer",
             shows="The store did not answer a debit in time, so nothing was released.",
-            wrong="anything above zero refuses people. See the runbook of DiscreetReleasesRefused.",
+            wrong="anything above zero refuses people. See the runbook of "
+            "DiscreetDebitsUnanswered.",
             unit="reqps",
             # No failure, no series: then zero is the truth.
             queries=(
@@ -179,9 +253,11 @@ REFUSED = Row(
         ),
         Panel(
             title="Answers without protection",
-            shows="Recommenders whose document says mode: none. They have no account. "
-            "Collaborative ones are left out: their profiles were made private on the devices.",
-            wrong="unless this is an experiment with people who agreed to it: change the mode.",
+            shows="Recommenders whose document says privacy.answers: exact. Ledgers book them as "
+            "unlimited, for good. fclub and collaborative are left out: they answer exactly by "
+            "default, and their guarantee cards say what that means.",
+            wrong="unless this is an experiment with people who agreed to it: give "
+            "privacy.answers an epsilon.",
             unit="reqps",
             queries=(
                 Query(
@@ -229,5 +305,5 @@ BOARD = Board(
     title="Discreet / privacy",
     description="What is spent of people's privacy budgets, how long they last, what was refused.",
     rows=(SPEND, LEFT, REFUSED),
-    boxes=(CLIENTS, BUDGET),
+    boxes=(CLIENTS, BUDGET, FEEDBACK_BUDGET),
 )

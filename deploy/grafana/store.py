@@ -20,7 +20,9 @@ STORE = Row(
         Panel(
             title="Operations",
             shows="What the workers ask of the store, by operation.",
-            wrong="many reads and few spends: budgets are exhausted, or a survey runs too often.",
+            wrong="spend is one answer's debit, learn one piece of feedback (or many that came "
+            "together). Much else beside them: see which; versions is how workers notice new "
+            "models, four times a second each.",
             unit="ops",
             queries=(
                 Query(

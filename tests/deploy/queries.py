@@ -4,12 +4,13 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import promql_parser
 import yaml
+from prometheus_client import CollectorRegistry
 
+from discreet.metrics.series import MetricSeries
 from tests.house import ROOT
 
 RULES = ROOT / "deploy" / "prometheus" / "rules.yaml"
@@ -88,10 +89,13 @@ def _selectors(node: Any) -> Iterator[promql_parser.VectorSelector]:
         yield from _selectors(argument)
 
 
-def served_series(folder: Path = ROOT / "service" / "discreet" / "metrics") -> set[str]:
+def served_series() -> set[str]:
     """Return the names that the service declares, with the endings that histograms have."""
-    text = "".join(path.read_text() for path in folder.glob("*.py"))
-    names = set(re.findall(r'(?:counter|gauge)\(\s*"(\w+)"', text))
-    for name in re.findall(r'durations\(\s*"(\w+)"', text):
-        names |= {f"{name}_{ending}" for ending in ("bucket", "sum", "count")}
-    return {f"discreet_{name}" for name in names}
+    registry = CollectorRegistry()
+    MetricSeries(registry)
+    endings = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}
+    return {
+        metric.name + ending
+        for metric in registry.collect()
+        for ending in endings.get(metric.type, ("",))
+    }

@@ -55,7 +55,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         _halt_the_store(stage, found)
         _lose_the_vendor(stage, prometheus)
         found.unseen = _unseen(prometheus)
-        found.awake = _awake(prometheus, {"DiscreetReleasesRefused", "DiscreetVendorGone"})
+        found.awake = _awake(prometheus, {"DiscreetDebitsUnanswered", "DiscreetVendorGone"})
         yield found
 
 
@@ -149,4 +149,4 @@ def test_every_series_that_an_alert_reads_exists(watched: Watched) -> None:
 
 
 def test_the_alerts_of_what_happened_wake_up(watched: Watched) -> None:
-    assert {"DiscreetReleasesRefused", "DiscreetVendorGone"} <= watched.awake
+    assert {"DiscreetDebitsUnanswered", "DiscreetVendorGone"} <= watched.awake

@@ -2,7 +2,6 @@
 
     claims            what a claim is, what an examination finds, how much luck a run may have
     enclosures        exp and log between two rationals
-    rationals         linear equations without rounding
     scripted_noise    noise written down in advance, to read off what a mechanism does with it
     prices            what the ledger debits for an event
     examine_exact     privacy losses in rationals, judged without floating-point error

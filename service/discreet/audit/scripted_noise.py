@@ -225,3 +225,13 @@ def coin_law(
                 law[seen] = law.get(seen, Fraction(0)) + share * mass
                 bits.setdefault(seen, (coin, int(start * 2**uniform_bits)))
     return ExactLaw(law, bits)
+
+
+def uniform_law(outcome: Callable[[int], Hashable], *, uniform_bits: int) -> ExactLaw:
+    """Return the law of an answer that is drawn with one uniform integer."""
+    shares = distribution(lambda noise: outcome(noise.bits(uniform_bits)))
+    starts = accumulate(shares.values(), initial=Fraction(0))
+    bits = {
+        seen: (int(start * 2**uniform_bits),) for seen, start in zip(shares, starts, strict=False)
+    }
+    return ExactLaw(shares, bits)

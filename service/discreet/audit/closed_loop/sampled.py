@@ -23,7 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.audit.claims import AuditRun, Finding
-from discreet.audit.closed_loop.stage import NOTHING_PLANTED, LoopFamily, Planted, open_worker
+from discreet.audit.closed_loop.stage import (
+    NOTHING_PLANTED,
+    LoopFamily,
+    Planted,
+    feedback_on,
+    open_worker,
+)
 from discreet.audit.closed_loop.story import PERSON, Asks, Behaviour, Story, Tells, Waits
 from discreet.audit.examine_samples import judge_lower_bound
 from discreet.decisions.registry import RECOMMENDER
@@ -123,11 +129,9 @@ class SampledRuns:
             for place, answer in enumerate(answers):
                 self._seen[place // step.times] += _numbers(answer)
         for place, answer in enumerate(answers):
-            if isinstance(answer, Recommendation) and answer.items:
-                reward = behaviour.reward(situations[place % step.times], answer.items[0])
-                if reward is not None:
-                    token = answer.recommendation_id
-                    self._waiting[step.client].append(Feedback(reward, recommendation_id=token))
+            if isinstance(answer, Recommendation):
+                told = feedback_on(answer, behaviour, situations[place % step.times])
+                self._waiting[step.client] += told
 
     async def _tell(self, services: DecisionServices, step: Tells) -> None:
         if self._passed[step.client] < self._behaviours[step.client].patience:

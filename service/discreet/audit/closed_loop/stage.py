@@ -6,7 +6,7 @@ decided or released from it. The store notes every model that is written.
 """
 
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -211,7 +211,17 @@ class _Client:
 
     asked: int = 0
     passed: int = 0
-    waiting: list[tuple[str, float]] = field(default_factory=list)
+    waiting: list[Feedback] = field(default_factory=list)
+
+
+def feedback_on(
+    answer: Recommendation, behaviour: Behaviour, situation: Any
+) -> Iterator[Feedback]:
+    """Yield what a client makes of the items of an answer."""
+    for item in answer.items:
+        reward = behaviour.reward(situation, item)
+        if reward is not None:
+            yield Feedback(reward, recommendation_id=answer.recommendation_id, item=item)
 
 
 class Stage:
@@ -324,10 +334,8 @@ class Stage:
             except DiscreetError as error:
                 answers.append(error)
         last = answers[-1]
-        if isinstance(last, Recommendation) and last.items:
-            reward = behaviour.reward(situation, last.items[0])
-            if reward is not None:
-                client.waiting.append((last.recommendation_id, reward))
+        if isinstance(last, Recommendation):
+            client.waiting += feedback_on(last, behaviour, situation)
         return answers
 
     async def tell(self, step: Tells) -> None:
@@ -338,11 +346,9 @@ class Stage:
             return
         client.passed = 0
         waiting, client.waiting = client.waiting, []
-        for recommendation_id, reward in waiting:
+        for feedback in waiting:
             with suppress(DiscreetError):
-                await self.workers[step.worker].feedback.record(
-                    Feedback(reward=reward, recommendation_id=recommendation_id)
-                )
+                await self.workers[step.worker].feedback.record(feedback)
 
     async def release(self, worker: int) -> bool:
         """Let a worker release if it is due, and the others notice; tell whether it did.

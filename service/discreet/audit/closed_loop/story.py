@@ -76,8 +76,8 @@ Step = Asks | Tells | Waits | Races | Changes
 class Behaviour:
     """What one client does: the situation of every question, and how answers are received.
 
-    `reward` is given the situation and the item, and returns None if no feedback is sent. Feedback
-    waits until the client's next `Tells` that `patience` lets pass.
+    `reward` is given the situation and an item that was shown, and returns None if no feedback is
+    sent about it. Feedback waits for the client's next `Tells`; `patience` lets so many of them pass.
     """
 
     situation: Callable[[int], Any]

@@ -206,7 +206,7 @@ def _denoised(grams: Floats, counts: Floats, noise: Floats) -> tuple[Floats, Flo
     """Return better estimates of the Gram matrices, and the variance of their entries' errors."""
     if not noise.any():
         return grams, np.zeros_like(grams)
-    mean = positive(grams.sum(axis=0) / counts.sum(), floor=0.0)
+    mean, mean_error = _typical(grams, counts, noise)
     typical = counts[:, None, None] * mean
     excess = (grams - typical) ** 2 - noise[:, None, None]
     # How much the share of an entry varies from update to update, beyond noise; never taken to be
@@ -214,7 +214,23 @@ def _denoised(grams: Floats, counts: Floats, noise: Floats) -> tuple[Floats, Flo
     varies = np.maximum(excess.sum(axis=0) / (counts**2).sum(), 1e-6)
     room = varies * counts[:, None, None] ** 2
     kept = room / (room + noise[:, None, None])
-    return typical + kept * (grams - typical), kept * noise[:, None, None]
+    error = kept * noise[:, None, None]
+    error += ((1 - kept) * counts[:, None, None]) ** 2 * mean_error
+    return typical + kept * (grams - typical), error
+
+
+def _typical(grams: Floats, counts: Floats, noise: Floats) -> tuple[Floats, float]:
+    """Return how x x^T looks on average, and the variance of its entries' errors.
+
+    While there are few observations the average itself is mostly noise, in which inverting would
+    find directions that are not there; it is drawn towards a multiple of the identity.
+    """
+    mean = grams.sum(axis=0) / counts.sum()
+    variance = float(noise.sum() / counts.sum() ** 2)
+    level = np.trace(mean) / len(mean) * np.eye(len(mean))
+    beyond = max(float(((mean - level) ** 2).mean()) - variance, 0.0)
+    kept = beyond / (beyond + variance)
+    return positive(level + kept * (mean - level), floor=0.0), kept * variance
 
 
 def _symmetric(matrix: Floats) -> Floats:

@@ -1,10 +1,12 @@
 """Claims and planted faults of the adaptive partition.
 
-answers                one answer, lists, batches, degraded answers: exact laws
-feedback               one record: what it moves and what it is charged
-closed_loop            stories of one person, and what a closed loop has to know
-closed_loop_claims     the stories in two worlds that are forced into one view: exact
-closed_loop_sampled    the same by sampled runs alone
+    answers                one answer, lists, batches, degraded answers: exact laws
+    feedback               one record: what it moves and what it is charged
+    closed_loop            stories of one person, and what a closed loop has to know
+    closed_loop_claims     the stories in two worlds that are forced into one view: exact
+    closed_loop_sampled    the same by sampled runs alone
+
+Other vendors' users (guests) are examined as far as their records go into released sums.
 """
 
 from collections.abc import Iterator

@@ -126,7 +126,7 @@ def examine_items(mechanism: Perturb, concerns: Mapping[str, Level]) -> Finding:
     return Finding(float(claimed), float_above(worst), holds=worst <= claimed)
 
 
-def profile_checks() -> Iterator[Claim]:
+def claims() -> Iterator[Claim]:
     """Yield the claims of profile perturbation."""
     name = "profile perturbation"
     yield Claim(f"{name}, overall: epsilon", Method.EXACT, lambda _: examine_items(perturb, {}))
@@ -196,7 +196,7 @@ def _plain_sensitivity_of_one(
     return replace(release, epsilon=epsilon, event=PureRelease(epsilon, "too little"))
 
 
-def profile_faults() -> Iterator[PlantedFault]:
+def faults() -> Iterator[PlantedFault]:
     """Yield mistakes that a profile's release can make with noise that is right."""
     yield PlantedFault(
         'exact counts of "all" categories that have protected items',
