@@ -231,7 +231,7 @@ def uniform_law(outcome: Callable[[int], Hashable], *, uniform_bits: int) -> Exa
     """Return the law of an answer that is drawn with one uniform integer."""
     shares = distribution(lambda noise: outcome(noise.bits(uniform_bits)))
     starts = accumulate(shares.values(), initial=Fraction(0))
-    bits = {
+    bits: dict[Hashable, tuple[int, ...]] = {
         seen: (int(start * 2**uniform_bits),) for seen, start in zip(shares, starts, strict=False)
     }
     return ExactLaw(shares, bits)

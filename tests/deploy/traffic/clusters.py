@@ -1,6 +1,6 @@
-"""fclub: a local server that serves people, and a global one that merges its letters."""
+"""fclub: a local server that serves people, and a global one that merges its noisy updates."""
 
-from tests.deploy.traffic.stage import Stage
+from tests.deploy.traffic.stage import OFTEN, Stage
 
 ITEMS = [
     {"id": "east", "features": [0.9, 0.0]},
@@ -10,8 +10,8 @@ ITEMS = [
 
 
 def prepare(stage: Stage) -> None:
-    """Letters are short and frequent here, so that there is something to see within seconds."""
-    document = {"algorithm": "fclub", "dimensions": 2}
+    """Updates are frequent and hardly noisy, so that there is something to see within seconds."""
+    document = {"algorithm": "fclub", "dimensions": 2, "releases": OFTEN}
     stage.put(stage.b, "roads", {**document, "role": "global"})
     stage.put(
         stage.a,
@@ -21,7 +21,8 @@ def prepare(stage: Stage) -> None:
             "role": "local",
             "items": ITEMS,
             "global_server": {"name": "b", "url": stage.b.url},
-            "sharing": {"epsilon": 10.0, "first_letter": 2, "growth": 0.05},
+            "sharing": {"first_update": 2, "growth": 0.05},
+            "privacy": {"feedback": {"epsilon": 10.0, "budget": {"epsilon": 1e6}}},
         },
     )
 

@@ -1,17 +1,13 @@
 """collaborative: profiles that devices sent, and a model that is trained from them."""
 
-from tests.deploy.traffic.stage import Stage
+from tests.deploy.traffic.stage import OFTEN, Stage
 
 BOOKS = [f"book-{number}" for number in range(12)]
 
 
 def prepare(stage: Stage) -> None:
-    """Training is as frequent as it may be."""
-    stage.put(
-        stage.a,
-        "library",
-        {"algorithm": "collaborative", "items": BOOKS, "releases": {"seconds": 1.0, "growth": 0.0}},
-    )
+    """A release trains on the profiles that came since the last one."""
+    stage.put(stage.a, "library", {"algorithm": "collaborative", "items": BOOKS, "releases": OFTEN})
 
 
 def step(stage: Stage, number: int) -> None:

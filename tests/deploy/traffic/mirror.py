@@ -1,12 +1,12 @@
 """mirror-descent: two nodes that mix their models."""
 
-from tests.deploy.traffic.stage import Stage
+from tests.deploy.traffic.stage import OFTEN, Stage
 
 FEATURES = 12
 
 
 def prepare(stage: Stage) -> None:
-    """Each is the other's neighbour; broadcasts and mixing come quickly."""
+    """Each is the other's neighbour; releases and mixing come quickly."""
     document = {
         "algorithm": "mirror-descent",
         "features": {"dimension": FEATURES},
@@ -14,9 +14,9 @@ def prepare(stage: Stage) -> None:
             {"id": f"ad-{number}", "features": {"indices": [number], "values": [1.0]}}
             for number in range(4)
         ],
-        "broadcasts": {"records": 5, "growth": 0.0, "seconds": 1.0, "length": 64},
+        "releases": OFTEN,
         "mixing_seconds": 0.5,
-        "privacy": {"epsilon": 20.0, "budget": {"epsilon": 5_000.0, "delta": 1e-3}},
+        "privacy": {"feedback": {"epsilon": 20.0, "budget": {"epsilon": 5_000.0, "delta": 1e-3}}},
     }
     for server, name, other in ((stage.a, "b", stage.b), (stage.b, "a", stage.a)):
         stage.put(server, "ads", {**document, "neighbours": [{"name": name, "url": other.url}]})

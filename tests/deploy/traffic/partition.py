@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.deploy.traffic.stage import Stage
+from tests.deploy.traffic.stage import OFTEN, Stage
 
 DIMENSIONS = 2
 
@@ -13,12 +13,13 @@ def _document(**changes: Any) -> dict[str, Any]:
         "items": [f"film-{number}" for number in range(6)],
         "context": {"dimensions": DIMENSIONS},
         "partition": {"base": 20},
+        "releases": OFTEN,
         **changes,
     }
 
 
 def prepare(stage: Stage) -> None:
-    """`films` asks its vendor, `tight` has little to spend, `bare` protects nobody."""
+    """`films` asks its vendor, `tight` has little to spend, `bare` protects no context."""
     stage.put(stage.b, "films", _document(items=["zither", "zebra"]))
     stage.put(
         stage.a,
@@ -26,7 +27,10 @@ def prepare(stage: Stage) -> None:
         _document(
             vendors=[{"name": "b", "url": stage.b.url}],
             exploration={"rate": 0.5},
-            privacy={"epsilon": 1.0, "budget": {"epsilon": 50.0}},
+            privacy={
+                "answers": {"epsilon": 1.0, "budget": {"epsilon": 50.0}},
+                "feedback": {"epsilon": 20.0, "budget": {"epsilon": 1e6}},
+            },
         ),
     )
     stage.put(
@@ -34,13 +38,12 @@ def prepare(stage: Stage) -> None:
         "tight",
         _document(
             privacy={
-                "epsilon": 0.5,
-                "budget": {"epsilon": 4.0, "delta": 1e-6},
-                "accounting": "zcdp",
+                "answers": {"epsilon": 0.5, "budget": {"epsilon": 4.0}},
+                "feedback": {"epsilon": 1.0, "budget": {"epsilon": 2.0}},
             }
         ),
     )
-    stage.put(stage.a, "bare", _document(privacy={"mode": "none"}))
+    stage.put(stage.a, "bare", _document(privacy={"answers": "exact"}))
 
 
 def step(stage: Stage, number: int) -> None:
@@ -54,8 +57,8 @@ def step(stage: Stage, number: int) -> None:
     again = {"recommender": "films", "client": "ada", "context": context, "event_id": f"e{number}"}
     answer = stage.post("/recommend", again)
     assert stage.post("/recommend", again) == answer
-    told = {"recommendation_id": answer["recommendation_id"], "reward": 1}
-    assert stage.post("/feedback", told)["duplicate"] is False
-    assert stage.post("/feedback", told)["duplicate"] is True
+    feedback = {"recommendation_id": answer["recommendation_id"], "reward": 1}
+    assert stage.post("/feedback", feedback)["duplicate"] is False
+    assert stage.post("/feedback", feedback)["duplicate"] is True
     forged = stage.a.client.post("/feedback", json={"recommendation_id": "A" * 80, "reward": 1})
     assert forged.status_code == 400

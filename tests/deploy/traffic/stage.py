@@ -10,6 +10,9 @@ from typing import Any
 
 from tests.end_to_end.servers import DISCREET, Server, environment, free_port, serving
 
+OFTEN = {"seconds": 0.5, "growth": 0.0}
+"""When to release, for those who watch: what was learned is to be seen within seconds."""
+
 
 @dataclass
 class Stage:
@@ -37,11 +40,11 @@ class Stage:
         body = {"recommender": recommender, "client": client, **question}
         found: dict[str, Any] = self.post("/recommend", body)
         if found["items"]:
-            told = {"recommendation_id": found["recommendation_id"]}
-            told["reward"] = float(self.rng.random() < likes)
+            feedback = {"recommendation_id": found["recommendation_id"]}
+            feedback["reward"] = float(self.rng.random() < likes)
             if len(found["items"]) > 1:
-                told["item"] = found["items"][0]["id"]
-            self.post("/feedback", told)
+                feedback["item"] = found["items"][0]["id"]
+            self.post("/feedback", feedback)
         return found
 
 

@@ -1,4 +1,4 @@
-"""p-rec: rounds, many voters, and clients who are told what their like vote for."""
+"""p-rec: rounds, many voters, and clients who get what like-minded voters vote for."""
 
 from tests.deploy.traffic.stage import Stage
 

@@ -124,6 +124,7 @@ class _Watched:
         self.made: list[MadeRelease] = []
         """The releases of a step."""
         self.releases = 0
+        self._known_models = 0
 
     def _decide(self, decide: Callable[[NoiseSource], list[Decision]]) -> list[Decision]:
         def shown(noise: NoiseSource) -> str:
@@ -150,17 +151,21 @@ class _Watched:
         return made.model
 
     async def seen(self) -> list[list[float]]:
-        """Return the scales of every release whose model somebody has seen, and forget them."""
+        """Return the scales of the releases of this step whose models somebody has seen.
+
+        Models of the same bytes are one: whoever made them, nothing more can be learned from two.
+        """
         recommender = await self.stage.recommender()
-        stored = set(self.stage.store.models)
-        found = []
+        stored = self.stage.store.models[self._known_models :]
+        self._known_models = len(self.stage.store.models)
+        found: dict[bytes, list[float]] = {}
         for made in self.made:
             content = recommender.encode(made.model)
             in_use = any(each is made.model for each in self.stage.adopted)
             if in_use or any(each.endswith(content) for each in stored):
-                found.append(made.scales)
+                found[content] = made.scales
         self.made = []
-        return found
+        return list(found.values())
 
 
 def _made(

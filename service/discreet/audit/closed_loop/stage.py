@@ -214,9 +214,7 @@ class _Client:
     waiting: list[Feedback] = field(default_factory=list)
 
 
-def feedback_on(
-    answer: Recommendation, behaviour: Behaviour, situation: Any
-) -> Iterator[Feedback]:
+def feedback_on(answer: Recommendation, behaviour: Behaviour, situation: Any) -> Iterator[Feedback]:
     """Yield what a client makes of the items of an answer."""
     for item in answer.items:
         reward = behaviour.reward(situation, item)

@@ -65,7 +65,7 @@ class Cast:
 
         On some paths different parts of the model then disagree.
         """
-        warm_up = [Asks("first"), Waits(), Asks("second"), Waits()]
+        warm_up: list[Step] = [Asks("first"), Waits(), Asks("second"), Waits()]
         return Story(
             name=name,
             document=self.document(**dials),

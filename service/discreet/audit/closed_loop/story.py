@@ -77,7 +77,8 @@ class Behaviour:
     """What one client does: the situation of every question, and how answers are received.
 
     `reward` is given the situation and an item that was shown, and returns None if no feedback is
-    sent about it. Feedback waits for the client's next `Tells`; `patience` lets so many of them pass.
+    sent about it. Feedback waits for the client's next `Tells`; so many of them `patience` lets
+    pass.
     """
 
     situation: Callable[[int], Any]

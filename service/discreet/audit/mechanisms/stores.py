@@ -171,9 +171,10 @@ class UnpaidStore(MemoryStore):
 
     def _learn(self, one: FeedbackRecord) -> Learned | DiscreetError:
         learned = super()._learn(one)
-        refused = isinstance(learned, Learned) and not learned.added
-        if refused and learned.claim is ClaimOutcome.COUNTED:
-            self._add(one)
+        if isinstance(learned, Learned):
+            refused = learned.claim is ClaimOutcome.COUNTED and not learned.added
+            if refused:
+                self._add(one)
         return learned
 
 

@@ -42,12 +42,12 @@ from discreet.families.fclub.codec import (
 )
 from discreet.families.fclub.evidence import Knowledge
 from discreet.families.fclub.learning import (
-    MOST_USERS,
     FederatedClusters,
     Integers,
     OwnSums,
     Reading,
-    read_own_sums,
+    lot,
+    own_sums_by_chunk,
 )
 from discreet.families.fclub.model import (
     ClusterModel,
@@ -63,6 +63,8 @@ from discreet.privacy.noise import NoiseSource
 from discreet.state.principals import DIGEST_BYTES
 from discreet.state.stores import Store
 
+MOST_USERS = 50_000
+"""Users that a release looks at; fewer if their features are long."""
 MOST_UPDATES = 64
 MOST_MEMBERS = 10_000
 """Of all updates of one release; what is left over is in the next."""
@@ -204,13 +206,7 @@ class ObservationReading(Reading[ObservationModel]):
         In this order: a user is closed before their sums are erased, so whoever gave feedback anew
         after that is found closed.
         """
-        own = await read_own_sums(
-            self._store,
-            generation=self._generation,
-            number=number,
-            fields=self._encoding.fields,
-            most=self._most_users,
-        )
+        own = await self._read(number)
         users = [*{*own.principals, *model.reported.principals}]
         closings = await self._store.number_of(roster=self._closed, names=users)
         closed = frozenset(
@@ -221,6 +217,25 @@ class ObservationReading(Reading[ObservationModel]):
             closed,
             await self._merged.load(),
             -1 if self._deliveries is None else await self._deliveries.load(),
+        )
+
+    async def _read(self, number: int) -> OwnSums:
+        """Return everybody's own sums; of too many, a sample that changes with every release."""
+        owners = list(await self._store.owners(generation=self._generation))
+        if len(owners) > self._most_users:
+            owners.sort(key=lambda principal: lot(principal, number))
+            owners = sorted(owners[: self._most_users])
+        chunks = own_sums_by_chunk(
+            self._store,
+            generation=self._generation,
+            owners=owners,
+            fields=self._encoding.fields,
+        )
+        found = [chunk async for chunk in chunks]
+        nobody = np.zeros((0, self._encoding.fields), dtype=np.int64)
+        return OwnSums(
+            tuple(principal for chunk in found for principal in chunk.principals),
+            np.concatenate([nobody, *(chunk.steps for chunk in found)]),
         )
 
     async def before_forgetting(self, principal: bytes) -> None:

@@ -29,6 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtri
 
 from discreet.families.fclub.codec import (
     Arrays,
@@ -38,13 +39,14 @@ from discreet.families.fclub.codec import (
     updates_as_arrays,
 )
 from discreet.families.fclub.consensus import information
-from discreet.families.fclub.evidence import Floats, Knowledge
+from discreet.families.fclub.evidence import Floats, Knowledge, widened
 from discreet.families.fclub.learning import (
-    AT_ONCE,
     FederatedClusters,
     Integers,
+    OwnSums,
     Reading,
-    read_own_sums,
+    lot,
+    own_sums_by_chunk,
 )
 from discreet.families.fclub.model import ClusterModel, NumberedUpdate, UserKinds
 from discreet.families.fclub.person_noise import COUNT_WEIGHT, PersonNoise
@@ -54,17 +56,24 @@ from discreet.families.observer import Observer
 from discreet.privacy.charges import Charge, Limit
 from discreet.privacy.matrices import half_size
 from discreet.privacy.noise import NoiseSource
-from discreet.state.stores import OWN, FeedbackRecord, Learned, Store
+from discreet.state.stores import NO_CHARGE, OWN, FeedbackRecord, Learned, Store
 
 FIRST_UPDATE = 10
 """Observations of a person before they first take part, unless the document says another number."""
 GROWTH = 0.3
 """How much more must have come before they take part again, unless the document says."""
+MOST_PEOPLE = 200_000
+"""Who take part in one release, about. If the largest release so far had more, everybody draws a
+lot whether to wait for the next: the share is known from released counts, so that nobody's part
+depends on others' feedback."""
+
 _CLAIM_SECONDS = 30 * 86_400
 _KEPT = 0.85
 """What an older release is worth after one that everybody took part in."""
-_CLEARLY = 3.0
+_CLEARLY = 2.5
 """Deviations of its noise that a count must exceed to be believed."""
+_SPREAD = 0.45
+"""How much users of one kind differ, compared with how much anybody differs from anybody."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -127,7 +136,7 @@ class PersonReading(Reading[PersonModel]):
         self._encoding = rule.encoding
         # Public, and the same in every worker.
         rng = np.random.default_rng(int.from_bytes(generation, "big"))
-        drawn = rng.normal(size=(slots, rule.dimensions))
+        drawn: Floats = ndtri(rng.random((slots, rule.dimensions)))
         self._directions: Floats = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
 
     def blank(self) -> PersonModel:
@@ -155,46 +164,61 @@ class PersonReading(Reading[PersonModel]):
         # Begins the count of charged records anew: everybody's part is the first of this release.
         await self._store.freeze(generation=self._generation, number=number)
         fields = self._encoding.fields
-        people = await read_own_sums(
-            self._store, generation=self._generation, number=number, fields=fields + 2
-        )
-        counts, last, had = people.steps[:, COUNT], people.steps[:, fields], people.steps[:, -1]
+        share = MOST_PEOPLE * self.noise.contribution / max(model.largest, 1.0)
+        taking_part = [np.zeros((0, fields), dtype=np.int64)]
+        async for people in own_sums_by_chunk(
+            self._store,
+            generation=self._generation,
+            owners=await self._store.owners(generation=self._generation),
+            fields=fields + 2,
+        ):
+            due = self._due(people, number, share)
+            paid = await self._paid(people, due, number)
+            taking_part.append(people.steps[paid, :fields])
+        return GatheredPeople(np.concatenate(taking_part), await self._merged.load())
+
+    def _due(self, people: OwnSums, number: int, share: float) -> list[int]:
+        """Return the rows of those who are due: by their own sums, and by nobody else's."""
+        counts, last, had = people.steps[:, [COUNT, -2, -1]].T
         enough = np.maximum(self.noise.contribution, np.ceil(had * (1 + self.rule.growth)))
         # Those who paid for this release before a crash are asked again, and it says that they did.
-        due = np.flatnonzero((counts >= enough) | (last == number))
-        takes_part = np.zeros(len(counts), dtype=np.bool_)
-        for start in range(0, len(due), AT_ONCE):
-            rows = due[start : start + AT_ONCE].tolist()
-            learned = await self._store.learn(
-                [
-                    FeedbackRecord(
-                        principal=people.principals[row],
-                        generation=self._generation,
-                        claim=self._generation + b"part" + number.to_bytes(8, "big"),
-                        reward=0,
-                        claim_ttl=_CLAIM_SECONDS,
-                        increments={
-                            OWN: [
-                                (fields, number - int(last[row])),
-                                (fields + 1, int(counts[row] - had[row])),
-                            ]
-                        },
-                        charge=self._charge,
-                        limit=self._limit,
-                    )
-                    for row in rows
-                ]
-            )
-            for row, outcome in zip(rows, learned, strict=True):
-                # Of an outcome that is not known nothing is released, though it may be paid.
-                takes_part[row] = isinstance(outcome, Learned) and outcome.added
-                if isinstance(outcome, Learned) and outcome.price != Charge():
-                    self._observer.spent(
-                        recommender=self._recommender,
-                        algorithm=self._algorithm,
-                        charge=outcome.price,
-                    )
-        return GatheredPeople(people.steps[takes_part, :fields], await self._merged.load())
+        due = np.flatnonzero((counts >= enough) | (last == number)).tolist()
+        return [row for row in due if lot(people.principals[row], number) < share]
+
+    async def _paid(self, people: OwnSums, due: Sequence[int], number: int) -> list[int]:
+        """Make those who are due pay, and return who did, now or before a crash."""
+        fields = self._encoding.fields
+        counts, last, had = people.steps[:, [COUNT, -2, -1]].T.tolist()
+        learned = await self._store.learn(
+            [
+                FeedbackRecord(
+                    principal=people.principals[row],
+                    generation=self._generation,
+                    claim=self._generation + b"part" + number.to_bytes(8, "big"),
+                    reward=0,
+                    claim_ttl=_CLAIM_SECONDS,
+                    increments={
+                        OWN: [(fields, number - last[row]), (fields + 1, counts[row] - had[row])]
+                    },
+                    charge=self._charge,
+                    limit=self._limit,
+                )
+                for row in due
+            ]
+        )
+        paid = []
+        for row, outcome in zip(due, learned, strict=True):
+            # Of an outcome that is not known nothing is released, though it may be paid.
+            if not isinstance(outcome, Learned) or not outcome.added:
+                continue
+            paid.append(row)
+            if outcome.price != NO_CHARGE:
+                self._observer.spent(
+                    recommender=self._recommender,
+                    algorithm=self._algorithm,
+                    charge=outcome.price,
+                )
+        return paid
 
     # What is released.
 
@@ -309,7 +333,10 @@ class PersonReading(Reading[PersonModel]):
                 np.concatenate([own.vector, foreign.vector]),
             )
             shares = np.concatenate([shares, np.maximum(merged.counts[others], 1.0)])
-        return UserKinds(own, shares, self.rule.clustering.variety), tuple(slots)
+        # A slot tells what its users like on average; each of them differs from that.
+        variety = self.rule.clustering.variety
+        loose = Knowledge(*widened(own.matrix, own.vector, _SPREAD * math.sqrt(variety)))
+        return UserKinds(loose, shares, variety), tuple(slots)
 
     # As bytes.
 

@@ -28,7 +28,7 @@ a release, by one of two readings: `by_person` and `by_observation`.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Generic, TypeVar
@@ -48,14 +48,12 @@ from discreet.families.fclub.evidence import (
 )
 from discreet.families.fclub.features import Coordinates, decoded
 from discreet.families.fclub.model import ClusterModel
-from discreet.families.fclub.sums import Privatizer, SumsEncoding
+from discreet.families.fclub.sums import COUNT, Privatizer, SumsEncoding
 from discreet.privacy.noise import NoiseSource
 from discreet.state.stores import Store
 
 Integers = npt.NDArray[np.int64]
 
-MOST_USERS = 50_000
-"""Users that a release looks at; of more, a sample that changes with every release."""
 AT_ONCE = 200
 """Users read or charged in one round trip, so that requests need not wait behind thousands."""
 
@@ -84,23 +82,24 @@ class OwnSums:
     steps: Integers
 
 
-async def read_own_sums(
-    store: Store, *, generation: bytes, number: int, fields: int, most: int = MOST_USERS
-) -> OwnSums:
-    """Return everybody's own sums, for release `number`; the same sample if it is repeated."""
-    owners = list(await store.owners(generation=generation))
-    if len(owners) > most:
-        salt = number.to_bytes(8, "little")
-        owners.sort(key=lambda one: blake2b(one, digest_size=8, salt=salt).digest())
-        owners = sorted(owners[:most])
-    steps = np.zeros((len(owners), fields), dtype=np.int64)
+async def own_sums_by_chunk(
+    store: Store, *, generation: bytes, owners: Sequence[bytes], fields: int
+) -> AsyncIterator[OwnSums]:
+    """Yield these users' own sums, some users at a time; who has no observations is left out."""
     for start in range(0, len(owners), AT_ONCE):
         some = owners[start : start + AT_ONCE]
+        steps = np.zeros((len(some), fields), dtype=np.int64)
         for place, vector in enumerate(await store.own(generation=generation, principals=some)):
             few = vector[:fields]
-            steps[start + place, : len(few)] = few
-    there = steps[:, 0] > 0
-    return OwnSums(tuple(np.array(owners, dtype=object)[there].tolist()), steps[there])
+            steps[place, : len(few)] = few
+        there = np.flatnonzero(steps[:, COUNT] > 0).tolist()
+        yield OwnSums(tuple(some[place] for place in there), steps[there])
+
+
+def lot(principal: bytes, number: int) -> float:
+    """Return a number from 0 to 1 that a user draws for a release: the same if it is repeated."""
+    digest = blake2b(principal, digest_size=8, salt=number.to_bytes(8, "little")).digest()
+    return int.from_bytes(digest, "big") / 2**64
 
 
 M = TypeVar("M", bound=ClusterModel)

@@ -1,35 +1,9 @@
-"""Linear bandits: ridge regressions side by side, and the choice by upper confidence bound.
-
-A model knows the Gram matrix A (its regulariser included) and the moment vector c of what it has
-seen; its estimate is A^-1 c. The inverse is kept beside the matrix and moved by the formula of
-Sherman and Morrison, so an observation costs d^2, not d^3:
-
-    (A + w x x^T)^-1 = A^-1 - w (A^-1 x)(A^-1 x)^T / (1 + w x^T A^-1 x).
-
-Every algorithm of this family, served or not, decides and learns through these few lines.
-
-| paper's symbol | name here | range |
-|---|---|---|
-| S, V + lambda I | `gram` | positive definite |
-| u, b | `moment` | R^d |
-| theta hat | `estimate` | R^d |
-| beta | `width` | >= 0 |
-| D_t | `items`, one a row | |x| <= 1 |
-"""
-
-import math
+"""The linear algebra of upper confidence bounds."""
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import InvalidArgument
-
 Floats = npt.NDArray[np.float64]
-Places = npt.NDArray[np.intp]
-
-_REFRESH = 4096
-"""Rank-one steps after which an inverse is computed anew. Rounding errors of the steps add up to
-about 1e-13 of the inverse by then, so this is hygiene, not accuracy."""
 
 
 def upper_bounds(*, items: Floats, estimate: Floats, inverse: Floats, width: float) -> Floats:
@@ -39,67 +13,8 @@ def upper_bounds(*, items: Floats, estimate: Floats, inverse: Floats, width: flo
     return bounds
 
 
-def choose(*, items: Floats, estimate: Floats, inverse: Floats, width: float) -> int:
-    """Return the row with the largest upper bound, the first of equals."""
-    return int(upper_bounds(items=items, estimate=estimate, inverse=inverse, width=width).argmax())
-
-
 def positive(matrix: Floats, *, floor: float) -> Floats:
     """Return the nearest symmetric matrix with no eigenvalue below `floor`."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     raised: Floats = (vectors * np.maximum(values, floor)) @ vectors.T
     return raised
-
-
-class Bank:
-    """Many models in arrays, changed in place: the state of a simulation or of a worker's cache."""
-
-    def __init__(self, *, models: int, dimensions: int, ridge: float) -> None:
-        if models < 1 or dimensions < 1:
-            raise InvalidArgument("models", "there must be at least one, of at least one dimension")
-        if not (math.isfinite(ridge) and ridge > 0):
-            raise InvalidArgument("ridge", "must be finite and greater than 0")
-        identity = np.eye(dimensions)
-        self.ridge = ridge
-        self.gram: Floats = np.tile(ridge * identity, (models, 1, 1))
-        self.inverse: Floats = np.tile(identity / ridge, (models, 1, 1))
-        self.moment: Floats = np.zeros((models, dimensions))
-        self.estimate: Floats = np.zeros((models, dimensions))
-        self.count: Floats = np.zeros(models)
-        self._steps = [0] * models
-
-    def __len__(self) -> int:
-        return len(self.count)
-
-    def replace(self, model: int, *, gram: Floats, moment: Floats, count: float) -> None:
-        """Set a model as a whole; `gram` must be positive definite."""
-        self.gram[model] = gram
-        self.moment[model] = moment
-        self.count[model] = count
-        self._refresh(model)
-
-    def add(self, model: int, x: Floats, y: float) -> None:
-        """Learn one observation."""
-        gram, moment, inverse = self.gram[model], self.moment[model], self.inverse[model]
-        gram += x[:, None] * x
-        moment += y * x
-        self.count[model] += 1.0
-        self._steps[model] += 1
-        if self._steps[model] >= _REFRESH:
-            self._refresh(model)
-            return
-        turned = inverse.dot(x)
-        inverse -= turned[:, None] * (turned / (1.0 + float(turned.dot(x))))
-        # For arrays this small the method `dot` takes half the time of the operator.
-        inverse.dot(moment, out=self.estimate[model])
-
-    def choose(self, model: int, items: Floats, width: float) -> int:
-        """Return the row of `items` with the model's largest upper bound."""
-        return choose(
-            items=items, estimate=self.estimate[model], inverse=self.inverse[model], width=width
-        )
-
-    def _refresh(self, model: int) -> None:
-        self.inverse[model] = np.linalg.inv(self.gram[model])
-        self.estimate[model] = self.inverse[model] @ self.moment[model]
-        self._steps[model] = 0

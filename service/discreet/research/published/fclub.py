@@ -48,10 +48,10 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InvalidArgument
-from discreet.families.fclub.linear import Bank
 from discreet.privacy.calibration import published_privatizer_scale
 from discreet.privacy.noise import NoiseSource
 from discreet.privacy.numeric import GRANULARITY
+from discreet.research.linear_bank import Bank
 from discreet.research.published.similarity_graph import Graph
 
 Floats = npt.NDArray[np.float64]

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from discreet.families.fclub.linear import Bank
+from discreet.research.linear_bank import Bank
 from discreet.research.published.fclub import RIDGE, certainty, radius
 from discreet.research.published.similarity_graph import Graph
 

@@ -22,7 +22,15 @@ from discreet.audit.closed_loop.stories import (
     stories_of_feedback,
     stories_of_workers,
 )
-from discreet.audit.closed_loop.story import Behaviour, Story
+from discreet.audit.closed_loop.story import (
+    PERSON,
+    Asks,
+    Behaviour,
+    Step,
+    Story,
+    Tells,
+    Waits,
+)
 from discreet.audit.scripted_noise import ExactLaw, TapedNoise, uniform_law
 from discreet.families.fclub.by_person import GatheredPeople, PersonModel, PersonReading
 from discreet.families.fclub.learning import Integers
@@ -43,9 +51,7 @@ class ClusterLoop:
 
     def law(self, draw: Callable[[NoiseSource], str]) -> ExactLaw:
         """Return the law of an answer that is drawn by the exponential mechanism, or not at all."""
-        return uniform_law(
-            lambda uniform: draw(TapedNoise(bits=(uniform,))), uniform_bits=BITS
-        )
+        return uniform_law(lambda uniform: draw(TapedNoise(bits=(uniform,))), uniform_bits=BITS)
 
     def noise(self, path: int, release: int, scales: Sequence[float]) -> list[int]:
         """On every second path, return noise as if many people of two kinds had come."""
@@ -143,7 +149,17 @@ def stories() -> Iterator[Story]:
     for cast, kind in ((CAST, "private answers"), (UNSEEN, "own answers unseen")):
         for story in (*stories_of_feedback(cast), *stories_of_workers(cast)):
             yield replace(story, name=f"{kind}, {story.name}")
-    yield CAST.story("retries", [*rounds(3, retries=2)], answers=2.0)
+    yield UNSEEN.story("a spent budget", [*rounds(5, asks=2)], feedback_budget=1.5)
+    yield CAST.story("a question repeated forty times", [*repeating()])
+
+
+def repeating() -> Iterator[Step]:
+    """Yield what makes the person's sums tell much, and then one question again and again."""
+    for _ in range(8):
+        yield Asks(PERSON)
+        yield Tells(PERSON)
+    yield Waits()
+    yield Asks(PERSON, retries=40)
 
 
 def claims() -> Iterator[Claim]:
@@ -238,7 +254,7 @@ def faults() -> Iterator[PlantedFault]:
         ),
         "people who take part without paying": (
             Planted(recommender=_with_reading(UnpaidParts)),
-            "unseen, budgets spent",
+            "a spent budget",
         ),
         "people who put in all that they have": (
             Planted(recommender=_with_reading(UnscaledParts)),
@@ -257,7 +273,6 @@ def faults() -> Iterator[PlantedFault]:
             Planted(releaser=HastyReleaser),
             "unseen, workers that die",
         ),
-        "a retry that pays once and draws twice": (Planted(answers=RedrawingAnswers), "retries"),
+        "a retry that pays once and draws twice": (Planted(answers=RedrawingAnswers), "repeated"),
     }
     return faults_of(plants, stories, ClusterLoop())
-

@@ -118,7 +118,7 @@ class LargeCount(MirrorLearner):
     """Counts records in units in which adding one costs as much as turning one round."""
 
     @property
-    def count_steps(self) -> int:  # type: ignore[override]
+    def count_steps(self) -> int:
         """Return the steps of the count."""
         return math.floor(math.sqrt(3) * self.clip * STEPS)
 

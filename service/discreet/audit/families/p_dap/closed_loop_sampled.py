@@ -84,8 +84,9 @@ _NEIGHBOURHOODS = {
     "right": Behaviour(lambda _: RIGHT, lambda _, item: float(item == "b")),
 }
 
-_LIKES_OR_NOT = tuple(
-    Behaviour(lambda _: LEFT, lambda _, __, reward=reward: reward) for reward in (1.0, 0.0)
+_LIKES_OR_NOT = (
+    Behaviour(lambda _: LEFT, lambda _, __: 1.0),
+    Behaviour(lambda _: LEFT, lambda _, __: 0.0),
 )
 
 FEW_CHARGED = SampledStory(

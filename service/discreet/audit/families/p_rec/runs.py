@@ -1,10 +1,13 @@
-"""The claims of p-REC as served, for the audit: exact losses over every run of a small electorate.
+"""One voter in all answers of a client's run: exact losses over every run of a small electorate.
+
+A run is a closed loop: what the client is shown decides what the client thinks, which decides who
+still counts. Two worlds differ in one voter, who is there with all votes or not at all.
 
 Two examinations, both of the shipped draw and both in rationals.
 
 `worst_run` plays all runs at once: every way in which any number of voters may vote or be silent,
-every object drawn, every word of the client, round after round, as long as enough votes count. With
-D = R = 0 a voter has one credit, so all that matters of the past is how many are left, and the
+every object drawn, every opinion of the client, round after round, as long as enough votes count.
+With D = R = 0 a voter has one credit, so all that matters of the past is how many are left, and the
 worst product of ratios follows from the worst one of fewer voters.
 
 `failing_mass` adds the test: every sequence of answers and of passed and failed tests for given
@@ -12,7 +15,6 @@ ballots, with the laws of both noises (at scale 1/ln 2, where they are rational)
 makes most of it. What P(S) exceeds exp(epsilon) P'(S) by, over all S, is compared with delta.
 """
 
-import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,10 +23,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from discreet.audit.claims import AuditRun, Claim, Finding, Method, PlantedFault
+from discreet.audit.claims import AuditRun, Claim, Finding, Method, PlantedFault, Scope
 from discreet.audit.enclosures import exceeds_exp, exp_interval, float_above, log_interval
 from discreet.families.p_rec.credits import Ballots, Credits
-from discreet.families.p_rec.run_parameters import Terms, Voting, terms_at
+from discreet.families.p_rec.run_parameters import RunParameters, VotingParameters, parameters_at
 from discreet.privacy.truncated import TruncatedExponential
 
 Masses = tuple[int, ...]
@@ -37,17 +39,17 @@ _BEYOND = Fraction(1, 2**63)
 
 
 @dataclass(frozen=True, slots=True)
-class Losing:
+class LosingCredit:
     """Who loses credit: as served, or with a fault."""
 
     silence_costs: bool = True
 
 
-SERVED = Losing()
+SERVED = LosingCredit()
 
 
 @lru_cache(maxsize=4096)
-def _law(rule: TruncatedExponential, votes: tuple[int, ...]) -> tuple[Fraction, ...]:
+def law_of_draw(rule: TruncatedExponential, votes: tuple[int, ...]) -> tuple[Fraction, ...]:
     weights = [int(weight) for weight in rule.weights(np.array(votes))]
     total = sum(weights)
     return tuple(Fraction(weight, total) for weight in weights)
@@ -64,7 +66,9 @@ def spreads(votes: int, objects: int) -> Iterator[tuple[int, ...]]:
                 yield (first, *rest)
 
 
-def worst_run(*, voting: Voting, least: int, voters: int, losing: Losing = SERVED) -> Fraction:
+def worst_run(
+    *, voting: VotingParameters, least: int, voters: int, losing: LosingCredit = SERVED
+) -> Fraction:
     """Return the largest ratio of chances that any run gives a voter away by.
 
     Runs start with at most `voters` voters and use votes while at least `least` count and vote.
@@ -92,11 +96,11 @@ def steps(rule: TruncatedExponential, votes: int) -> dict[int, tuple[Fraction, F
     """
     steps: dict[int, tuple[Fraction, Fraction]] = {}
     for counts in spreads(votes, rule.objects):
-        full = _law(rule, counts)
+        full = law_of_draw(rule, counts)
         for mine, count in enumerate(counts):
             if not count:
                 continue
-            less = _law(rule, (*counts[:mine], count - 1, *counts[mine + 1 :]))
+            less = law_of_draw(rule, (*counts[:mine], count - 1, *counts[mine + 1 :]))
             for drawn, (p, q) in enumerate(zip(full, less, strict=True)):
                 if p != q:
                     stays = counts[drawn] if mine == drawn else votes - counts[drawn]
@@ -105,21 +109,23 @@ def steps(rule: TruncatedExponential, votes: int) -> dict[int, tuple[Fraction, F
     return steps
 
 
-def unanswered_run(*, voting: Voting, least: int, voters: int, rounds: int) -> Fraction:
-    """Return the worst ratio if a round without the client's word takes nobody's credit."""
+def unanswered_run(*, voting: VotingParameters, least: int, voters: int, rounds: int) -> Fraction:
+    """Return the worst ratio if a round without the client's opinion takes nobody's credit."""
     worst = Fraction(1)
     rule = voting.rule(least - 1)
     for counts in spreads(voters, voting.objects):
-        full = _law(rule, counts)
-        less = _law(rule, (counts[0] - 1, *counts[1:]))
+        full = law_of_draw(rule, counts)
+        less = law_of_draw(rule, (counts[0] - 1, *counts[1:]))
         for p, q in zip(full, less, strict=True):
             worst = max(worst, p / q, q / p)
     return Fraction(worst**rounds)
 
 
-def fixed_terms(*, voting: Voting, peers: int, voters: int, delta: float) -> Terms:
-    """Return terms whose noise has rational chances."""
-    return terms_at(voting=voting, peers=peers, voters=voters, delta=delta, scale=_HALF)
+def fixed_parameters(
+    *, voting: VotingParameters, peers: int, voters: int, delta: float
+) -> RunParameters:
+    """Return parameters whose noise has rational chances."""
+    return parameters_at(voting=voting, peers=peers, voters=voters, delta=delta, scale=_HALF)
 
 
 def _at_least(distance: int) -> Fraction:
@@ -152,17 +158,19 @@ class _World:
     drawn: Fraction
 
 
-class Duel:
+class TwoWorlds:
     """Two neighbours, played through every sequence of answers and tests."""
 
-    def __init__(self, *, terms: Terms, rounds: Sequence[tuple[Ballots, Ballots]]) -> None:
-        self._terms = terms
+    def __init__(
+        self, *, parameters: RunParameters, rounds: Sequence[tuple[Ballots, Ballots]]
+    ) -> None:
+        self._parameters = parameters
         self._rounds = rounds
-        self._growth = exp_interval(Fraction(terms.event.epsilon)).low
+        self._growth = exp_interval(Fraction(parameters.event.epsilon)).low
 
     def excess(self) -> Fraction:
         """Return the largest P(S) - exp(epsilon) P'(S), the client doing his worst."""
-        voting = self._terms.voting
+        voting = self._parameters.voting
         start = tuple(2 ** (_REACH - abs(noise)) for noise in range(-_REACH, _REACH + 1))
         fresh = [
             _World(Credits(diversity=voting.diversity, radius=voting.radius), start, Fraction(1))
@@ -178,20 +186,20 @@ class Duel:
     def _after(self, at: int, first: _World, second: _World) -> Fraction:
         if at == len(self._rounds):
             return self._leaf(first, second, at)
-        objects = self._terms.voting.objects
+        objects = self._parameters.voting.objects
         stopped, passed, laws = [], [], []
         for world, ballots in zip((first, second), self._rounds[at], strict=True):
-            standing = world.credits.standing(ballots=ballots, objects=objects)
-            chances = self._chances(standing.credit)
+            tally = world.credits.tally(ballots=ballots, objects=objects)
+            chances = self._chances(tally.credit)
             passed.append(tuple(m * c for m, c in zip(world.masses, chances, strict=True)))
             stopped.append(
                 tuple(m * (_UNIT - c) for m, c in zip(world.masses, chances, strict=True))
             )
-            enough = sum(standing.votes) >= self._terms.survivors
-            rule = self._terms.voting.rule(self._terms.survivors)
+            enough = sum(tally.votes) >= self._parameters.survivors
+            rule = self._parameters.voting.rule(self._parameters.survivors)
             # Below the floor the test never passes; any law will do for what does not happen.
             laws.append(
-                _law(rule, tuple(map(int, standing.votes)))
+                law_of_draw(rule, tuple(map(int, tally.votes)))
                 if enough
                 else (Fraction(1, objects),) * objects
             )
@@ -204,14 +212,14 @@ class Duel:
             ended += max(
                 self._after(
                     at + 1,
-                    self._told(first, at, 0, passed[0], laws[0][drawn], drawn, liked),
-                    self._told(second, at, 1, passed[1], laws[1][drawn], drawn, liked),
+                    self._learned(first, at, 0, passed[0], laws[0][drawn], drawn, liked),
+                    self._learned(second, at, 1, passed[1], laws[1][drawn], drawn, liked),
                 )
                 for liked in (True, False)
             )
         return ended
 
-    def _told(
+    def _learned(
         self,
         world: _World,
         at: int,
@@ -221,14 +229,14 @@ class Duel:
         drawn: int,
         liked: bool,
     ) -> _World:
-        credits = copy.deepcopy(world.credits)
-        credits.hear(ballots=self._rounds[at][side], chosen=drawn, liked=liked)
+        credits = world.credits.copy()
+        credits.update(ballots=self._rounds[at][side], chosen=drawn, liked=liked)
         return _World(credits, masses, world.drawn * chance)
 
     def _chances(self, credit: int) -> tuple[int, ...]:
-        if credit < self._terms.floor:
+        if credit < self._parameters.floor:
             return (0,) * (2 * _REACH + 1)
-        start = self._terms.threshold - credit
+        start = self._parameters.threshold - credit
         return tuple(_passing(start + noise) for noise in range(-_REACH, _REACH + 1))
 
 
@@ -241,7 +249,7 @@ def small_ballots(*, voters: int, rounds: int) -> list[list[Ballots]]:
     return [[ballots.astype(np.uint8) for ballots in way] for way in (slowly, quickly, silently)]
 
 
-def failing_mass(*, terms: Terms, voters: int, rounds: int) -> Fraction:
+def failing_mass(*, parameters: RunParameters, voters: int, rounds: int) -> Fraction:
     """Return the largest excess over a few ways of voting, three voters missing, both ways."""
     worst = Fraction(0)
     for way in small_ballots(voters=voters, rounds=rounds):
@@ -249,7 +257,7 @@ def failing_mass(*, terms: Terms, voters: int, rounds: int) -> Fraction:
             less = [np.where(np.arange(voters) == missing, 0, ballots) for ballots in way]
             without = [ballots.astype(np.uint8) for ballots in less]
             for pairs in (zip(way, without, strict=True), zip(without, way, strict=True)):
-                worst = max(worst, Duel(terms=terms, rounds=list(pairs)).excess())
+                worst = max(worst, TwoWorlds(parameters=parameters, rounds=list(pairs)).excess())
     return worst
 
 
@@ -259,9 +267,9 @@ def judged_run(worst: Fraction, claimed: float) -> Finding:
     return Finding(claimed, float_above(log_interval(worst).high), holds)
 
 
-def draws_claimed(*, voting: Voting, least: int, voters: int) -> float:
+def draws_claimed(*, voting: VotingParameters, least: int, voters: int) -> float:
     """Return what the draws of a run are charged if `least` votes count in each round."""
-    return Terms(
+    return RunParameters(
         voting=voting,
         peers=6 * voting.objects,
         voters=voters,
@@ -272,7 +280,9 @@ def draws_claimed(*, voting: Voting, least: int, voters: int) -> float:
     ).votes_epsilon
 
 
-def _run_check(voting: Voting, least: int, voters: int) -> Callable[[AuditRun], Finding]:
+def _examine_runs(
+    voting: VotingParameters, least: int, voters: int
+) -> Callable[[AuditRun], Finding]:
     def examine(run: AuditRun) -> Finding:
         most = run.size(quick=max(least + 4, voters // 2), full=voters)
         worst = worst_run(voting=voting, least=least, voters=most)
@@ -281,33 +291,39 @@ def _run_check(voting: Voting, least: int, voters: int) -> Callable[[AuditRun], 
     return examine
 
 
-_TWO = Voting(objects=2, rounds=50)
-_THREE = Voting(objects=3, rounds=100)
+_TWO = VotingParameters(objects=2, rounds=50)
+_THREE = VotingParameters(objects=3, rounds=100)
 
 
-def _judged_delta(terms: Terms, *, voters: int, rounds: int) -> Finding:
-    excess = failing_mass(terms=terms, voters=voters, rounds=rounds)
-    return Finding(terms.delta, float_above(excess), holds=excess <= Fraction(terms.delta))
+def _judged_delta(parameters: RunParameters, *, voters: int, rounds: int) -> Finding:
+    excess = failing_mass(parameters=parameters, voters=voters, rounds=rounds)
+    return Finding(
+        parameters.delta, float_above(excess), holds=excess <= Fraction(parameters.delta)
+    )
 
 
-def _tested() -> Terms:
-    return fixed_terms(voting=_TWO, peers=34, voters=40, delta=0.01)
+def _tested() -> RunParameters:
+    return fixed_parameters(voting=_TWO, peers=34, voters=40, delta=0.01)
 
 
-def voter_checks() -> Iterator[Claim]:
+def claims() -> Iterator[Claim]:
     """Yield the claims of p-REC as served."""
     name = "p-rec, every run"
-    yield Claim(f"{name} of 2 objects: epsilon", Method.EXACT, _run_check(_TWO, 12, 48))
-    yield Claim(f"{name} of 3 objects: epsilon", Method.EXACT, _run_check(_THREE, 18, 30))
+    person = Scope.PERSON
+    yield Claim(f"{name} of 2 objects: epsilon", Method.EXACT, _examine_runs(_TWO, 12, 48), person)
+    yield Claim(
+        f"{name} of 3 objects: epsilon", Method.EXACT, _examine_runs(_THREE, 18, 30), person
+    )
     yield Claim(
         "p-rec, every sequence of answers and tests: delta",
         Method.EXACT,
         lambda run: _judged_delta(_tested(), voters=24, rounds=run.size(quick=2, full=3)),
+        person,
     )
 
 
 def _examine_free_silence() -> Finding:
-    worst = worst_run(voting=_TWO, least=4, voters=36, losing=Losing(silence_costs=False))
+    worst = worst_run(voting=_TWO, least=4, voters=36, losing=LosingCredit(silence_costs=False))
     return judged_run(worst, draws_claimed(voting=_TWO, least=4, voters=36))
 
 
@@ -317,12 +333,19 @@ def _examine_unanswered() -> Finding:
 
 
 def _examine_bare_threshold() -> Finding:
-    terms = _tested()
-    return _judged_delta(replace(terms, threshold=terms.floor), voters=24, rounds=2)
+    parameters = _tested()
+    return _judged_delta(replace(parameters, threshold=parameters.floor), voters=24, rounds=2)
 
 
-def voter_faults() -> Iterator[PlantedFault]:
+def faults() -> Iterator[PlantedFault]:
     """Yield mistakes that can be made with p-REC's draw, which itself is right."""
-    yield PlantedFault("p-rec: silent voters keep their credit", lambda _: _examine_free_silence())
-    yield PlantedFault("p-rec: unanswered rounds take no credit", lambda _: _examine_unanswered())
-    yield PlantedFault("p-rec: a threshold without its margin", lambda _: _examine_bare_threshold())
+    for name, examine in {
+        "silent voters keep their credit": _examine_free_silence,
+        "unanswered rounds take no credit": _examine_unanswered,
+        "a threshold without its margin": _examine_bare_threshold,
+    }.items():
+
+        def look(_: AuditRun, examine: Callable[[], Finding] = examine) -> Finding:
+            return examine()
+
+        yield PlantedFault(f"p-rec, every run: {name}", look, Scope.PERSON)

@@ -1,0 +1,60 @@
+"""The p-REC rule: its claims, and that weights and scripted draws say the same."""
+
+from itertools import product
+
+import pytest
+
+from discreet.audit.claims import AuditRun, Claim
+from discreet.audit.examine_exact import both_ways
+from discreet.audit.examine_worlds import enumerate_pairs, examine_epsilon
+from discreet.audit.mechanisms.votes import (
+    claims,
+    one_vote_apart,
+    spreads,
+    vote_worlds,
+    weighed_pairs,
+)
+from discreet.privacy.truncated import TruncatedExponential
+
+SMALL = TruncatedExponential(objects=2, sharpness=6.0, uniform_share=0.1, survivors=4)
+
+
+@pytest.mark.parametrize("claim", list(claims()), ids=lambda claim: claim.name)
+def test_every_claim_holds(claim: Claim) -> None:
+    assert claim.examine(AuditRun(quick=True)).holds
+
+
+def test_every_spread_of_the_votes_is_there_once() -> None:
+    found = list(spreads(objects=3, survivors=4))
+    assert len(set(found)) == len(found)
+    assert set(found) == {v for v in product(range(6), repeat=3) if sum(v) in (4, 5)}
+
+
+def test_neighbours_differ_by_one_vote() -> None:
+    assert one_vote_apart((2, 2), (2, 3))
+    assert one_vote_apart((2, 2), (1, 2))
+    assert not one_vote_apart((2, 2), (2, 2))
+    assert not one_vote_apart((2, 2), (3, 1))
+    assert not one_vote_apart((2, 2), (3, 3))
+
+
+def test_weights_and_scripted_draws_give_the_same_loss() -> None:
+    """The draw's own bias is below 2**-62 of it."""
+    drawn = enumerate_pairs(vote_worlds(SMALL, objects=2, survivors=4), one_vote_apart)
+    weighed = weighed_pairs(SMALL)
+    assert drawn[0] == weighed[0]
+    assert len(both_ways(drawn[1])) == len(both_ways(weighed[1]))
+    first, second = examine_epsilon(drawn), examine_epsilon(weighed)
+    assert first.holds
+    assert second.holds
+    assert first.measured == pytest.approx(second.measured, rel=1e-15)
+
+
+def test_one_vote_less_than_promised_is_noticed() -> None:
+    """The rule's weights at three votes and a half lose more than its price for four."""
+    events, pairs = weighed_pairs(SMALL)
+    _, fewer = weighed_pairs(
+        TruncatedExponential(objects=2, sharpness=6.0, uniform_share=0.1, survivors=3)
+    )
+    assert examine_epsilon((events, pairs)).holds
+    assert not examine_epsilon((events, fewer)).holds
