@@ -6,6 +6,7 @@
     make bench ARGS="--only batch,memory"       some sections
     make bench ARGS="--save run.json --chart run.svg"
     make bench ARGS="--from run.json"           a run that was saved, without measuring
+    make bench ARGS="--from run.json --page docs/performance.md --chart docs/img/performance.svg"
 
 The *floor* is the plainest honest FastAPI service: pydantic models, redis-py, one script call, no
 learning. The *alternative* is what a team would build without us: FastAPI, MABWiser's LinUCB, its
@@ -44,6 +45,7 @@ from typing import Any
 
 import chart
 import clients
+import page
 import redis
 import releases
 import report
@@ -238,6 +240,9 @@ def arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("--chart", type=Path, metavar="FILE", help="draw an SVG")
     parser.add_argument(
+        "--page", type=Path, metavar="FILE", help="write the tables of a Markdown page anew"
+    )
+    parser.add_argument(
         "--from", dest="saved", type=Path, metavar="FILE", help="show a saved run; measure nothing"
     )
     return parser
@@ -259,6 +264,8 @@ def main() -> int:
         found = measured(args.only, quick=args.quick, keep=keep)
     if args.chart:
         chart.draw(found, args.chart)
+    if args.page:
+        args.page.write_text(page.filled(args.page.read_text(), found))
     print(json.dumps(found) if args.json else report.table(found))
     return 0
 

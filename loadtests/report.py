@@ -25,7 +25,7 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "at most": operator.le,
     "under": operator.lt,
 }
-_BYTES = {
+BYTES = {
     "ledger_bytes": "ledger of a client, both accounts",
     "claim_bytes": "feedback that was counted, until it expires",
     "unreleased_feedback_bytes": "client with feedback, until the next release",
@@ -233,7 +233,7 @@ def _memory(found: Found) -> Iterator[str]:
         return
     yield ""
     yield "bytes in the store"
-    for key, name in _BYTES.items():
+    for key, name in BYTES.items():
         value = found["memory"][key]
         if isinstance(value, Mapping):
             value = ", ".join(f"{one}: {size:,}" for one, size in value.items())

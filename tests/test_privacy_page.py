@@ -12,7 +12,7 @@ from discreet.privacy import events
 from discreet.privacy.accountants import BasicAccountant, Budget, ZCDPAccountant
 from discreet.privacy.conversions import zcdp_rho
 
-PAGE = (Path(__file__).parents[3] / "docs" / "privacy.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[1] / "docs" / "privacy.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
 
 

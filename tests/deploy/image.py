@@ -198,8 +198,9 @@ def check_life(shop: Workshop, image: dict[str, Any]) -> None:
         shop.wait_until_ready(name, port)
         answer = call(port, "POST", "/recommend", question)
         expect(answer["personalised"], "the answer is not personalised")
-        told = {"recommendation_id": answer["recommendation_id"], "reward": 1}
-        expect(call(port, "POST", "/feedback", told)["accepted"], "feedback is not accepted")
+        feedback = {"recommendation_id": answer["recommendation_id"], "reward": 1}
+        receipt = call(port, "POST", "/feedback", feedback)
+        expect(receipt["accepted"] and receipt["learned"], "feedback is not learned")
         check_inside(shop, name, image)
         began = time.monotonic()
         shop.podman("kill", "--signal", "TERM", name)
@@ -208,9 +209,11 @@ def check_life(shop: Workshop, image: dict[str, Any]) -> None:
         print(f"  stopped with 0 after {time.monotonic() - began:.1f} s")
     with container(shop, data, port, "serve", "--demo") as name:
         shop.wait_until_ready(name, port)
-        spent = call(port, "GET", "/clients/ada/budget?recommender=films")["spent"]["epsilon"]
-        expect(spent == 2.0, f"after a restart ada has spent {spent}, not 2")
-        repeated = call(port, "POST", "/feedback", told)
+        accounts = call(port, "GET", "/clients/ada/budget?recommender=films")
+        spent = accounts["answers"]["spent"]["epsilon"]
+        expect(spent == 2.0, f"after a restart ada has spent {spent} on answers, not 2")
+        expect(accounts["feedback"]["spent"]["epsilon"] > 0, "ada's feedback cost nothing")
+        repeated = call(port, "POST", "/feedback", feedback)
         expect(repeated["duplicate"], "after a restart the same feedback is counted twice")
         shop.podman("kill", "--signal", signal.SIGTERM.name, name)
         shop.podman("wait", name)

@@ -1,7 +1,6 @@
 """A global server and three local ones as real instances, with one and the other killed."""
 
 import asyncio
-import json
 import os
 import random
 import signal
@@ -9,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,13 +16,11 @@ from urllib.parse import urlsplit
 import httpx
 import numpy as np
 import pytest
-from discreet.decisions.runtime import Runtime
-from discreet.families.fclub.desk import Desk, load_desk
-from discreet.families.fclub.merging import server_name
-from discreet.families.fclub.sent import read_sent
-from discreet.families.fclub.users import read_users
 
+from discreet.decisions.services import open_simulation
+from discreet.families.fclub.by_observation import ObservationModel
 from discreet.families.fclub.recommender import ClusterRecommender
+from discreet.families.fclub.sync.global_server import GlobalReading, server_name
 from discreet.privacy.noise import SystemNoise
 from discreet.state.embedded import EmbeddedStore
 from discreet.state.redis_store import open_store
@@ -48,7 +46,9 @@ def local(hub: Server) -> dict[str, Any]:
         "dimensions": 2,
         "items": ITEMS,
         "global_server": {"name": "hub", "url": hub.url},
-        "sharing": {"epsilon": 2.0, "delta": 1e-6, "first_letter": 10, "growth": 0.05},
+        "sharing": {"first_update": 10, "growth": 0.05},
+        "privacy": {"protects": "observation", "feedback": {"epsilon": 2.0}},
+        "releases": {"seconds": 0.5, "growth": 0},
     }
 
 
@@ -139,90 +139,119 @@ def kill(server: Server) -> int:
     return int(urlsplit(server.url).port or 0)
 
 
-class Books:
-    """What an instance holds in its store, read behind its back."""
+Totals = dict[tuple[int, ...], list[int]]
+"""Of each set of members, the noisy sums about them."""
 
+
+@dataclass
+class LocalBooks:
+    """What a local server has in its store, read behind its back."""
+
+    source: str
     counted: int
     noted: int
-    desk: Desk
-    source: str
-    letters: dict[str, list[list[Any]]]
+    next_number: int
+    totals: Totals
 
 
-async def _read(server: Server) -> Books:
-    url = EmbeddedStore(server.data).url
-    runtime = await Runtime.open(
-        store=open_store(url, timeout=20), noise=SystemNoise(), survey_seconds=float("inf")
-    )
+@dataclass
+class GlobalBooks:
+    """What the global server has of one server."""
+
+    wanted: int
+    totals: Totals
+
+
+async def _find(server: Server, read: Callable[[ClusterRecommender], Any]) -> Any:
+    store = open_store(EmbeddedStore(server.data).url, timeout=20)
+    services = await open_simulation(store=store, noise=SystemNoise())
     try:
-        recommender = await runtime.registry.find("films")
+        recommender = await services.registry.find("films")
         assert isinstance(recommender, ClusterRecommender)
-        books = Books()
-        books.source = recommender.generation.hex()
-        books.letters = {}
-        if recommender.is_local:
-            books.counted = int((await read_users(runtime, recommender)).steps[:, 0].sum())
-            books.noted = int((await read_sent(runtime, recommender)).steps[:, 0].sum())
-            books.desk = await load_desk(runtime, recommender)
-            return books
-        index = recommender.key(b"servers")
-        for name in await runtime.store.cells(index=index, most=100):
-            (box,) = await runtime.store.load(keys=[recommender.key(b"mailbox", name)])
-            assert box is not None
-            end = json.loads(box.content)["end"]
-            page = recommender.key(b"letters", name)
-            content = await runtime.store.read_page(page=page, end=end)
-            letters = books.letters.setdefault(name.decode(), [])
-            while content:
-                size = int.from_bytes(content[:4], "big")
-                letters.append(json.loads(content[4 : 4 + size]))
-                content = content[4 + size :]
-        return books
+        return await read(recommender)
     finally:
-        await runtime.close()
+        await services.close()
 
 
-def books(server: Server) -> Books:
-    return asyncio.run(_read(server))
-
-
-def counts(letters: list[list[Any]]) -> int:
-    return sum(steps[0] for *_, steps in letters)
-
-
-def all_delivered(hub: Server, shops: dict[str, Server]) -> dict[str, Books]:
-    """Return everybody's books once the global server has every letter that was ever numbered.
-
-    What was learned last may still become letters after the traffic has ended, and the books of
-    four servers cannot be read at one moment; so they are read until they agree. A letter that was
-    lost, or counted twice, would keep them from it for ever.
-    """
-    own: dict[str, Books] = {}
-
-    def agree() -> bool:
-        own.update({name: books(shop) for name, shop in shops.items()})
-        kept = books(hub).letters
-        for name, one in own.items():
-            one.letters = {name: kept.get(server_name(name, one.source), [])}
-        return all(
-            not one.desk.waiting
-            and len(one.letters[name]) == one.desk.next
-            and counts(one.letters[name]) == one.noted
-            for name, one in own.items()
+def local_books(server: Server) -> LocalBooks:
+    async def read(recommender: ClusterRecommender) -> LocalBooks:
+        store, generation = recommender.store, recommender.generation
+        owners = await store.owners(generation=generation)
+        own = await store.own(generation=generation, principals=owners)
+        model = recommender.current.model
+        assert isinstance(model, ObservationModel)
+        return LocalBooks(
+            source=generation.hex(),
+            counted=sum(int(one[0]) for one in own),
+            noted=int(model.reported.covered[:, 0].sum()),
+            next_number=model.next_number,
+            totals={one.update.members: one.update.steps.tolist() for one in model.updates},
         )
 
-    wait_for("the last letters to be delivered", agree)
+    books: LocalBooks = asyncio.run(_find(server, read))
+    return books
+
+
+def global_books(server: Server, sources: dict[str, str]) -> dict[str, GlobalBooks]:
+    """Return what the global server has of each label, whose source is known."""
+
+    async def read(recommender: ClusterRecommender) -> dict[str, GlobalBooks]:
+        reading = recommender.reading
+        assert isinstance(reading, GlobalReading)
+        received = await recommender.gather(1)
+        found = {}
+        for label, source in sources.items():
+            name = server_name(label, source)
+            wanted, _ = await reading.keep(name, [])
+            totals = {
+                one.update.members: one.update.steps.tolist()
+                for one in received
+                if one.server == name
+            }
+            found[label] = GlobalBooks(wanted, totals)
+        assert {one.server for one in received} == {
+            server_name(label, source) for label, source in sources.items()
+        }
+        return found
+
+    books: dict[str, GlobalBooks] = asyncio.run(_find(server, read))
+    return books
+
+
+def all_delivered(hub: Server, shops: dict[str, Server]) -> dict[str, LocalBooks]:
+    """Return the local servers' books once the global server has every update that was written.
+
+    What was learned last may still become updates after the traffic has ended, and the books of
+    four servers cannot be read at one moment; so they are read until they agree. An update that
+    was lost, or counted twice, would keep them from it for ever.
+    """
+    own: dict[str, LocalBooks] = {}
+
+    def agree() -> bool:
+        own.update({name: local_books(shop) for name, shop in shops.items()})
+        kept = global_books(hub, {name: one.source for name, one in own.items()})
+        return all(
+            kept[name] == GlobalBooks(one.next_number, one.totals) for name, one in own.items()
+        )
+
+    wait_for("the last updates to be delivered", agree)
     return own
 
 
 def test_servers_come_and_go_and_nothing_is_lost_or_counted_twice(tmp_path: Path) -> None:
     """Three local servers under load. One is killed and comes back, then the global one: nobody
     else notices. In the end every observation was counted once, and what the global server has of
-    each local one is exactly what that one noted as sent."""
+    each local one is exactly what that one wrote."""
     with ExitStack() as running:
         hub = running.enter_context(instance(tmp_path / "hub"))
         made = hub.client.put(
-            "/recommenders/films", json={"algorithm": "fclub", "role": "global", "dimensions": 2}
+            "/recommenders/films",
+            json={
+                "algorithm": "fclub",
+                "role": "global",
+                "dimensions": 2,
+                "releases": {"seconds": 0.5},
+            },
         )
         assert made.status_code == 201, made.text
         shops: dict[str, Server] = {}
@@ -238,31 +267,31 @@ def test_servers_come_and_go_and_nothing_is_lost_or_counted_twice(tmp_path: Path
             load.start()
         try:
 
-            def letters_of(name: str) -> float:
+            def updates_of(name: str) -> float:
                 return sample(shops[name], 'discreet_communications_total{direction="upload"')
 
-            def views_of(name: str) -> float:
+            def models_of(name: str) -> float:
                 return sample(shops[name], 'discreet_communications_total{direction="download"')
 
-            wait_for("everybody's letters", lambda: all(letters_of(one) >= 3 for one in shops))
-            wait_for("everybody's views", lambda: all(views_of(one) >= 1 for one in shops))
+            wait_for("everybody's updates", lambda: all(updates_of(one) >= 3 for one in shops))
+            wait_for("everybody's merged models", lambda: all(models_of(one) >= 1 for one in shops))
 
             loads["c"].patient = True
             port = kill(shops["c"])
-            before = {name: (load.answers, letters_of(name)) for name, load in loads.items()
+            before = {name: (load.answers, updates_of(name)) for name, load in loads.items()
                       if name != "c"}  # fmt: skip
             wait_for(
-                "answers and letters without c",
+                "answers and updates without c",
                 lambda: all(
-                    loads[name].answers > answers + 60 and letters_of(name) > letters
-                    for name, (answers, letters) in before.items()
+                    loads[name].answers > answers + 60 and updates_of(name) > updates
+                    for name, (answers, updates) in before.items()
                 ),
             )
             variables = {"DISCREET_PEER_KEYS": f"hub={keys['c']}"}
             shops["c"] = running.enter_context(instance(tmp_path / "c", port, **variables))
             answered = loads["c"].answers
             wait_for("answers by c", lambda: loads["c"].answers > answered + 20)
-            wait_for("letters of c", lambda: letters_of("c") >= 1)
+            wait_for("updates of c", lambda: updates_of("c") >= 1)
             loads["c"].patient = False
 
             port = kill(hub)
@@ -272,10 +301,10 @@ def test_servers_come_and_go_and_nothing_is_lost_or_counted_twice(tmp_path: Path
                 lambda: all(loads[name].answers > answered_by[name] + 60 for name in loads),
             )
             hub = running.enter_context(instance(tmp_path / "hub", port))
-            uploaded = {name: letters_of(name) for name in shops}
+            uploaded = {name: updates_of(name) for name in shops}
             wait_for(
-                "letters after the global server came back",
-                lambda: all(letters_of(name) > uploaded[name] for name in shops),
+                "updates after the global server came back",
+                lambda: all(updates_of(name) > uploaded[name] for name in shops),
             )
         finally:
             for load in loads.values():
@@ -288,7 +317,6 @@ def test_servers_come_and_go_and_nothing_is_lost_or_counted_twice(tmp_path: Path
         }  # fmt: skip
         for name, own in all_delivered(hub, shops).items():
             assert own.counted == loads[name].counted
-            assert own.noted <= own.counted
-            # Introductions come first, one a user; noise hides what they say.
-            assert all(epsilon == 2.0 for epsilon, *_ in own.letters[name])
-        assert len(books(hub).letters) == 3
+            # The noise is on everything but the counts, so that these add up exactly.
+            assert sum(steps[0] for steps in own.totals.values()) == own.noted
+            assert 0 < own.noted <= own.counted

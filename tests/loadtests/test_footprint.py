@@ -21,7 +21,7 @@ def test_everything_that_is_stored_is_weighed(url: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(footprint, "MODELS", ((1, 5), (31, 5)))
     found = footprint.footprint(url)
     text = report.table({"machine": {}, "memory": found})
-    for key, title in report._BYTES.items():
+    for key, title in report.BYTES.items():
         assert key in found
         assert title in text
     # A ledger is two accounts of three columns of eight bytes, and a key.

@@ -28,6 +28,9 @@ examples:
 Means and standard deviations are over seeds 0, 1, 2, …; the same seeds give the same numbers.
 """
 
+WIDEST = 160
+"""Columns of text that a table may take, whatever the terminal's width."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -105,6 +108,8 @@ def _write(found: Reproduction, folder: Path) -> list[Path]:
 
 def _print(found: Reproduction, files: list[Path]) -> None:
     console = Console()
+    # Numbers cut off at the edge of a narrow terminal would be of no use.
+    console.width = max(console.width, WIDEST)
     for table in found.tables:
         # A rich table would break its title at its own width.
         console.print(table.title, style="bold", highlight=False, soft_wrap=True)
@@ -116,7 +121,7 @@ def _print(found: Reproduction, files: list[Path]) -> None:
         console.print(printed)
         console.print()
     for note in found.notes:
-        console.print(note, highlight=False)
+        console.print(note, highlight=False, soft_wrap=True)
     seeds = "1 seed" if found.seeds == 1 else f"{found.seeds} seeds"
     written = ", ".join(map(str, files))
     console.print(f"{seeds}; written: {written}", highlight=False, soft_wrap=True)

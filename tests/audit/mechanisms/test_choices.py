@@ -49,7 +49,7 @@ def test_an_exact_loss_is_close_to_its_charge(claim: Claim) -> None:
     """A claim far above what is found could not be broken by this examination."""
     assert claim.method is Method.EXACT
     found = claim.examine(AuditRun(quick=True))
-    assert found.measured > 0.98 * found.claimed
+    assert found.measured > 0.95 * found.claimed
 
 
 @pytest.mark.parametrize("sensitivity", [0.25, 1.0])

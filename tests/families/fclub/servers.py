@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -164,21 +165,20 @@ async def play(
 
 
 async def own_sums(server: ClusterRecommender, client: str) -> list[int]:
-    """A client's own sums, as many fields as were ever written."""
-    (found,) = await server.store.own(
-        generation=server.generation, principals=[server.principal(client)]
-    )
-    steps: list[int] = found.tolist()
-    return steps
+    """A client's own sums."""
+    return await _added_up(server, [server.principal(client)])
 
 
 async def total_sums(server: ClusterRecommender) -> list[int]:
     """Everybody's own sums together."""
-    owners = await server.store.owners(generation=server.generation)
-    rows = await server.store.own(generation=server.generation, principals=owners)
+    return await _added_up(server, await server.store.owners(generation=server.generation))
+
+
+async def _added_up(server: ClusterRecommender, principals: Sequence[bytes]) -> list[int]:
     total = np.zeros(6, dtype=np.int64)
-    for row in rows:
-        total[: len(row)] += row[:6]
+    for row in await server.store.own(generation=server.generation, principals=principals):
+        few = row[:6]
+        total[: len(few)] += few
     steps: list[int] = total.tolist()
     return steps
 

@@ -45,9 +45,7 @@ def update(
 
 
 def found_in(received: list[ServerUpdate], reward_variance: float = 0.2) -> Consensus:
-    return consensus(
-        received, encoding=ENCODING, clustering=RULE, reward_variance=reward_variance
-    )
+    return consensus(received, encoding=ENCODING, clustering=RULE, reward_variance=reward_variance)
 
 
 def told_by(received: list[ServerUpdate], reward_variance: float = 0.2) -> Knowledge:
@@ -134,7 +132,9 @@ def test_what_updates_claim_to_know_is_true() -> None:
     assert np.mean(surprise) == pytest.approx(D, rel=0.35)
 
 
-def test_updates_about_groups_belong_to_the_cluster_of_their_taste(received: list[ServerUpdate]) -> None:
+def test_updates_about_groups_belong_to_the_cluster_of_their_taste(
+    received: list[ServerUpdate],
+) -> None:
     group = update("north", 0, 1, members=(1, 7), count=3_000)
     found = found_in([*received, group])
     north = found.servers.index("north")

@@ -51,6 +51,13 @@ def test_nothing_known_is_neither_for_nor_against() -> None:
     assert RULE.labels(users=empty).tolist() == [0, 1]
 
 
+def test_nobody_is_in_no_cluster() -> None:
+    nobody = Knowledge.nothing(dimensions=4, pieces=0)
+    some = Knowledge.nothing(dimensions=4, pieces=3)
+    assert RULE.labels(users=nobody).tolist() == []
+    assert RULE.labels(users=nobody, known=some).tolist() == []
+
+
 def test_finds_the_clusters_of_users_who_taught_enough() -> None:
     truth = np.array([0, 1, 2, 0, 1, 2, 3, 3, 0, 1])
     users, _ = people(truth, count=300)

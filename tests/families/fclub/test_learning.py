@@ -12,7 +12,8 @@ from discreet.families.fclub.learning import (
     AT_ONCE,
     FederatedClusters,
     increments,
-    read_own_sums,
+    lot,
+    own_sums_by_chunk,
 )
 from discreet.state.memory import MemoryStore
 from discreet.state.stores import OWN, FeedbackRecord
@@ -64,27 +65,31 @@ async def stored(people: int) -> MemoryStore:
 
 
 @pytest.mark.anyio
-async def test_own_sums_are_read_in_portions_and_those_of_nobody_left_out() -> None:
+async def test_own_sums_are_read_in_chunks_and_those_of_nobody_left_out() -> None:
     people = 2 * AT_ONCE + 3
     store = await stored(people)
-    own = await read_own_sums(store, generation=GENERATION, number=1, fields=5)
+    owners = await store.owners(generation=GENERATION)
+    found = [
+        chunk
+        async for chunk in own_sums_by_chunk(store, generation=GENERATION, owners=owners, fields=5)
+    ]
     # The first has given no feedback: its count is 0.
-    assert [int.from_bytes(one, "big") for one in own.principals] == list(range(1, people))
-    assert own.steps[:, 0].tolist() == list(range(1, people))
-    assert own.steps[-1].tolist() == [people - 1, 0, 7, 0, 0]
+    assert [len(chunk.principals) for chunk in found] == [AT_ONCE - 1, AT_ONCE, 3]
+    counts = [count for chunk in found for count in chunk.steps[:, 0].tolist()]
+    assert counts == list(range(1, people))
+    assert found[-1].steps[-1].tolist() == [people - 1, 0, 7, 0, 0]
 
 
-@pytest.mark.anyio
-async def test_of_too_many_users_a_release_sees_a_sample_that_the_next_does_not() -> None:
-    store = await stored(40)
-
-    async def seen(number: int) -> tuple[bytes, ...]:
-        own = await read_own_sums(store, generation=GENERATION, number=number, fields=3, most=10)
-        return own.principals
-
-    assert len(await seen(1)) in (9, 10)
-    assert await seen(1) == await seen(1)
-    assert await seen(1) != await seen(2)
+def test_a_lot_is_drawn_anew_for_every_release_and_the_same_if_it_is_repeated() -> None:
+    people = [number.to_bytes(16, "big") for number in range(2_000)]
+    first, second = ([lot(one, number) for one in people] for number in (1, 2))
+    assert [lot(one, 1) for one in people] == first
+    # Uniform and independent: 5 standard errors of a mean and of a correlation of 2,000.
+    for drawn in (first, second):
+        assert abs(float(np.mean(drawn)) - 0.5) < 0.033
+        assert 0 <= min(drawn) < 0.01
+        assert 0.99 < max(drawn) < 1
+    assert abs(float(np.corrcoef(first, second)[0, 1])) < 0.12
 
 
 def test_a_first_update_is_about_one_user() -> None:

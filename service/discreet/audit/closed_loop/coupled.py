@@ -304,9 +304,9 @@ class CoupledWorlds:
         if isinstance(step, Races):
             await world.stage.race()
             return True
-        world.stage.store.lose = step.lost
+        world.stage.store.lose_next(step.lost)
         released = await world.stage.release(step.worker)
-        world.stage.store.lose = None
+        world.stage.store.lose_next(None)
         return released
 
     async def _difference(self, worker: int, first: MadeRelease) -> list[int]:

@@ -22,8 +22,7 @@ from discreet.families.questions import Ask, Decision, Feedback, Question, Recom
 from discreet.families.registration import FAMILIES, read_document
 from discreet.privacy.noise import NoiseSource, SystemNoise
 from discreet.state.memory import MemoryStore
-from discreet.state.ready import Failed
-from discreet.state.stores import Ledger, Store
+from discreet.state.stores import Ledger, Vector
 
 NAME = "audited"
 _CREATED = 1_000_000.0
@@ -127,64 +126,61 @@ ReleaseWith = Callable[[Any, Any, Any, Callable[[NoiseSource], Any]], Any]
 """The same for the next model; given the recommender, the model before and what was gathered."""
 
 
-class ModelRecord:
-    """A store that notes every model that is written, and can fail at the worst moment."""
+class WatchedStore(MemoryStore):
+    """Notes every model that is written, and can fail at the worst moment.
 
-    models: list[bytes]
-    lose: Lost | None
+    `lose` says where the next release is interrupted; `overtake` is awaited before the next model
+    is written, which lets another worker be faster.
+    """
 
-    def _begin(self) -> None:
-        self.models = []
+    def __init__(self, *, clock: Callable[[], float]) -> None:
+        super().__init__(clock=clock)
+        self.models: list[bytes] = []
         self.model_key = b""
-        self.lose = None
-        self.overtake: Callable[[], Awaitable[Any]] | None = None
+        self.lose: Lost | None = None
+        self.overtake: Callable[[], Awaitable[object]] | None = None
+        self._stored = False
+
+    def lose_next(self, moment: Lost | None) -> None:
+        """Interrupt the next release there."""
+        self.lose, self._stored = moment, False
 
     def save(
         self, *, key: bytes, content: bytes, expected: int | None = None
     ) -> Awaitable[int | None]:
-        if key == self.model_key and self.lose is Lost.BEFORE_STORING:
-            return self._lost()
-        if key == self.model_key and self.overtake is not None:
-            overtake, self.overtake = self.overtake, None
-            return self._overtaken(overtake, key, content, expected)
-        saved: Awaitable[int | None] = super().save(  # type: ignore[misc]
-            key=key, content=content, expected=expected
-        )
         if key != self.model_key:
-            return saved
-        return self._noted(saved, content)
+            return super().save(key=key, content=content, expected=expected)
+        return self._save_model(key, content, expected)
 
-    async def _overtaken(
-        self,
-        overtake: Callable[[], Awaitable[Any]],
-        key: bytes,
-        content: bytes,
-        expected: int | None,
-    ) -> int | None:
-        await overtake()
-        return await self.save(key=key, content=content, expected=expected)
-
-    async def _noted(self, saving: Awaitable[int | None], content: bytes) -> int | None:
-        saved = await saving
+    async def _save_model(self, key: bytes, content: bytes, expected: int | None) -> int | None:
+        self._die_at(Lost.BEFORE_STORING)
+        overtake, self.overtake = self.overtake, None
+        if overtake is not None:
+            await overtake()
+        saved = await super().save(key=key, content=content, expected=expected)
         if saved is not None:
             self.models.append(content)
-            if self.lose is Lost.AFTER_STORING:
-                await self._lost()
+            self._die_at(Lost.AFTER_STORING)
+            self._stored = True
         return saved
 
-    def frozen(self, *, generation: bytes, number: int) -> Any:
-        if self.lose is Lost.BEFORE_READING:
-            return self._lost()
-        return super().frozen(generation=generation, number=number)  # type: ignore[misc]
+    def frozen(self, *, generation: bytes, number: int) -> Awaitable[Mapping[bytes, Vector]]:
+        self._die_at(Lost.BEFORE_READING)
+        return super().frozen(generation=generation, number=number)
 
-    def discard(self, *, generation: bytes, number: int) -> Any:
-        if self.lose is Lost.BEFORE_CLEANING_UP and self.models:
-            return self._lost()
-        return super().discard(generation=generation, number=number)  # type: ignore[misc]
+    def owners(self, *, generation: bytes) -> Awaitable[Sequence[bytes]]:
+        self._die_at(Lost.BEFORE_READING)
+        return super().owners(generation=generation)
 
-    def _lost(self) -> Any:
-        self.lose = None
-        return Failed(StoreUnavailable("the worker died here"))
+    def discard(self, *, generation: bytes, number: int) -> Awaitable[None]:
+        if self._stored:
+            self._die_at(Lost.BEFORE_CLEANING_UP)
+        return super().discard(generation=generation, number=number)
+
+    def _die_at(self, moment: Lost) -> None:
+        if self.lose is moment:
+            self.lose = None
+            raise StoreUnavailable("the worker died here")
 
 
 async def open_worker(
@@ -240,9 +236,9 @@ class Stage:
         self._planted = planted
         self._decide_with = decide_with
         self._release_with = release_with
-        kind: Any = type("NotedStore", (ModelRecord, planted.store), {})
-        self.store: Any = kind(clock=lambda: self.now)
-        self.store._begin()
+        # What is planted stands behind what is watched, so that both see every call.
+        kind = type("PlantedStore", (WatchedStore, planted.store), {})
+        self.store: WatchedStore = kind(clock=lambda: self.now)
         self.workers: list[DecisionServices] = []
         self.adopted: list[Any] = []
         """Models that some worker answers from, or did."""
@@ -379,8 +375,7 @@ class Stage:
     async def ledger(self, client: str = PERSON) -> Ledger:
         """Return how a client's ledger stands."""
         recommender = await self.recommender()
-        store: Store = self.store
-        (ledger,) = await store.ledgers([recommender.principal(client)])
+        (ledger,) = await self.store.ledgers([recommender.principal(client)])
         return ledger
 
     async def close(self) -> None:

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Mapping, Sequence
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +28,7 @@ def unpack(content: bytes) -> Arrays:
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as held:
             return dict(held)
-    except (OSError, EOFError, TypeError) as error:
+    except (OSError, EOFError, TypeError, BadZipFile) as error:
         raise ValueError("a model of fclub cannot be read") from error
 
 

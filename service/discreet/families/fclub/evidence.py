@@ -135,6 +135,8 @@ class Clustering:
         The first `len(known)` numbers are the clusters that were known before, which users may
         join; those who found or join another are numbered from there, by first member.
         """
+        if not len(users):
+            return np.zeros(0, dtype=np.int64)
         dimensions = users.vector.shape[-1]
         fixed = known if known is not None else Knowledge.nothing(dimensions=dimensions, pieces=0)
         labels, total = self._found(users, fixed)

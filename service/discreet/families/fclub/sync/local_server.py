@@ -74,7 +74,8 @@ class LocalExchange:
 
     async def run(self) -> None:
         """Exchange what there is, if it is time."""
-        if self._recommender.clock() < self._next:
+        # A clock that was turned back must not end the exchange for as long.
+        if 0 < self._next - self._recommender.clock() <= LONGEST_PAUSE:
             return
         busy = False
         try:

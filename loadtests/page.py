@@ -1,0 +1,213 @@
+"""The figures of docs/performance.md, written from a saved run.
+
+    python loadtests/bench.py --from run.json --page docs/performance.md
+
+The page's text is written by hand. Its tables stand between marks, one pair for each section:
+
+    <!-- figures: growth -->
+    …
+    <!-- end of figures -->
+
+and only what stands between them is replaced, for sections that were measured.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import report
+
+Found = Mapping[str, Any]
+Rows = Iterable[Sequence[object]]
+
+_MARKED = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
+
+
+def filled(text: str, found: Found) -> str:
+    """Return a page with the tables of a run; sections that were not measured stay as they are."""
+    tables = {name: make(found) for name, make in _TABLES.items() if _measured(found, name)}
+
+    def replaced(match: re.Match[str]) -> str:
+        name = match[2]
+        if name not in _TABLES:
+            raise SystemExit(f"there are no figures called {name}: {', '.join(_TABLES)}")
+        return f"{match[1]}{tables[name]}\n{match[3]}" if name in tables else match[0]
+
+    return _MARKED.sub(replaced, text)
+
+
+def _measured(found: Found, name: str) -> bool:
+    return all(section in found for section in _NEEDS[name])
+
+
+def _table(heads: Sequence[str], rows: Rows) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def _range(ratio: Found) -> str:
+    return f"**{ratio['median']:.2f}** ({ratio['min']:.2f} to {ratio['max']:.2f})"
+
+
+def _machine(found: Found) -> str:
+    one = found["machine"]
+    short = " A short run (`--quick`)." if found.get("quick") else ""
+    return (
+        f"Measured on {one['date']}: {one['cpu']}, {one['cores']} cores, Python {one['python']}, "
+        f"Valkey {one['valkey']} with fsync {one['fsync']}, {one['connections']} connections. The "
+        f"load generator and the store run on the same cores.{short}"
+    )
+
+
+def _requests(found: Found) -> str:
+    rows = []
+    for path in report.PATHS:
+        for workers, row in found[path]["workers"].items():
+            ours, floor, other = (row[name] for name in report.SERVICES)
+            rows.append(
+                (
+                    f"`/{path}`, {workers} worker{'s' if workers != '1' else ''}",
+                    f"{ours['rps']:,} ({floor['rps']:,}, {other['rps']:,})",
+                    f"{ours['cpu_us']:,} µs ({floor['cpu_us']:,}, {other['cpu_us']:,})",
+                    _range(row["ratio_to_floor"]),
+                    _range(row["ratio_to_alternative"]),
+                    f"{ours['p50_ms']:.1f}, {ours['p99_ms']:.1f} ms at {row['offered_rps']:,} /s",
+                    f"{floor['p50_ms']:.1f}, {floor['p99_ms']:.1f} ms",
+                )
+            )
+    return _table(
+        (
+            "",
+            "requests a second (floor, alternative)",
+            "CPU a request (floor, alternative)",
+            "times the floor",
+            "times the alternative",
+            "p50, p99",
+            "floor's p50, p99",
+        ),
+        rows,
+    )
+
+
+def _batch(found: Found) -> str:
+    one = found["batch"]
+    rows = [
+        (many, f"{row['decisions_per_second']:,}", f"{row['cpu_us_per_decision']:.1f} µs")
+        for many, row in one["in_flight"].items()
+    ]
+    return _table(("batches in flight", "decisions a second", "CPU a decision"), rows)
+
+
+_GROWS = {
+    "arms": "items",
+    "cells": "cells of the released model",
+    "clients": "clients with a ledger",
+    "dimensions": "dimensions",
+    "candidates": "candidates named in the question",
+    "described": "candidates with 50 features each (mirror-descent)",
+}
+
+
+def _growth(found: Found) -> str:
+    rows = []
+    for name, title in _GROWS.items():
+        series = found["scaling"][name]
+        sizes = [
+            f"{report.reached(series, size):,}: {cost:,.0f}"
+            for size, cost in series["cpu_us"].items()
+        ]
+        spread = f"({series['growth_min']:.2f} to {series['growth_max']:.2f})"
+        rows.append((title, "; ".join(sizes), f"**{series['growth']:.2f}** {spread}"))
+    return _table(("", "CPU µs, by size", "last to first"), rows)
+
+
+def _variants(paths: Found) -> str:
+    rows = []
+    for path, variants in paths.items():
+        first = next(iter(variants))
+        for name, one in variants.items():
+            alone = name == first
+            rows.append(
+                (
+                    f"`/{path}`",
+                    name,
+                    f"{one['rps']:,}",
+                    f"{one['cpu_us']:,} µs",
+                    "" if alone else _range(one["rps_ratio"]),
+                    "" if alone else _range(one["cpu_ratio"]),
+                )
+            )
+    heads = ("", "", "requests a second", "CPU a request", "times as fast", "times the CPU")
+    return _table(heads, rows)
+
+
+def _commands(found: Found) -> str:
+    rows = []
+    for fsync, works in found["clients"]["commands"].items():
+        for work, clients in works.items():
+            for name, one in clients.items():
+                rows.append(
+                    (
+                        f"{work}, fsync {fsync}",
+                        name,
+                        f"{one['commands_per_second']:,}",
+                        f"{one['cpu_us_per_command']:.1f} µs",
+                        f"{one['cpu_ratio_to_ours']:.2f}",
+                    )
+                )
+    return _table(("", "", "commands a second", "CPU a command", "times our CPU"), rows)
+
+
+def _releases(found: Found) -> str:
+    rows = [
+        (name, f"{one['seconds']:.2f} s", f"{one['cpu_seconds']:.2f} s", f"{one['model_bytes']:,}")
+        for name, one in found["releases"].items()
+    ]
+    return _table(("one release", "takes", "CPU", "bytes of the model"), rows)
+
+
+def _bytes(found: Found) -> str:
+    rows = []
+    for key, title in report.BYTES.items():
+        value = found["memory"][key]
+        if isinstance(value, Mapping):
+            value = "; ".join(f"{name}: {size:,}" for name, size in value.items())
+        rows.append((title, value))
+    return _table(("each", "bytes"), rows)
+
+
+def _mixed(found: Found) -> str:
+    one = found["mixed"]
+    rows = [
+        (family, *(f"{row['p50_ms']:.1f}, {row['p99_ms']:.1f}" for row in paths.values()))
+        for family, paths in one["families"].items()
+    ]
+    failures = sum(row["failures"] for paths in one["families"].values() for row in paths.values())
+    return (
+        f"{one['offered_per_second']:,} arrivals a second, {one['requests_per_second']:,} requests "
+        f"a second, {one['dropped']:,} dropped, {failures:,} failed.\n\n"
+        + _table(("p50, p99 in ms", *(f"`/{path}`" for path in report.PATHS)), rows)
+    )
+
+
+_TABLES: Mapping[str, Callable[[Found], str]] = {
+    "machine": _machine,
+    "requests": _requests,
+    "batch": _batch,
+    "growth": _growth,
+    "clients": lambda found: _variants(found["clients"]["requests"]),
+    "commands": _commands,
+    "protocol": lambda found: _variants(found["protocol"]),
+    "releases": _releases,
+    "bytes": _bytes,
+    "mixed": _mixed,
+}
+_NEEDS: Mapping[str, Sequence[str]] = {
+    **{name: (name,) for name in _TABLES},
+    "machine": ("machine", "recommend"),
+    "requests": report.PATHS,
+    "growth": ("scaling",),
+    "commands": ("clients",),
+    "bytes": ("memory",),
+}
+"""The sections of a run that each table is made from."""

@@ -1,0 +1,65 @@
+"""The page's tables come from a run, and its text stays as it is."""
+
+from typing import Any
+
+import page
+import pytest
+import report
+
+from tests.house import ROOT
+from tests.loadtests import recorded
+
+PAGE = ROOT / "docs" / "performance.md"
+
+
+@pytest.fixture
+def found() -> dict[str, Any]:
+    both = {"1": recorded.compared(3.0), "2": recorded.compared(2.8)}
+    return {
+        "machine": recorded.MACHINE,
+        "quick": False,
+        "recommend": report.with_summary(both),
+        "feedback": report.with_summary(both),
+        "batch": recorded.BATCH,
+        "scaling": recorded.scaling(),
+        "clients": recorded.CLIENTS,
+        "protocol": recorded.PROTOCOL,
+        "releases": recorded.RELEASES,
+        "memory": recorded.MEMORY,
+        "mixed": recorded.MIXED,
+    }
+
+
+def test_the_page_has_a_place_for_every_table(found: dict[str, Any]) -> None:
+    text = PAGE.read_text()
+    for name in page._TABLES:
+        assert text.count(f"<!-- figures: {name} -->") == 1
+    filled = page.filled(text, found)
+    for figure in (
+        "**3.00** (2.90 to 3.10)",  # requests
+        "25,000",  # batch
+        "1: 200; 127: 230; 1,023: 260",  # growth
+        "| `/feedback` | coredis |",  # clients
+        "| spend of 1, fsync always | ours |",  # commands
+        "| `/recommend` | uvicorn |",  # protocol
+        "166,446",  # releases
+        "37.3",  # bytes
+        "200 arrivals a second",  # mixed
+        "a processor, 2 cores",  # machine
+    ):
+        assert figure in filled, figure
+    assert page.filled(filled, found) == filled
+
+
+def test_sections_that_were_not_measured_stay(found: dict[str, Any]) -> None:
+    text = "before\n<!-- figures: batch -->\nold\n<!-- end of figures -->\nafter\n"
+    assert page.filled(text, {"machine": found["machine"]}) == text
+    filled = page.filled(text, found)
+    assert filled.startswith("before\n<!-- figures: batch -->\n| batches in flight |")
+    assert filled.endswith("|\n<!-- end of figures -->\nafter\n")
+
+
+def test_a_mark_that_is_misspelt_is_found(found: dict[str, Any]) -> None:
+    text = "<!-- figures: bacth -->\n<!-- end of figures -->\n"
+    with pytest.raises(SystemExit, match="bacth"):
+        page.filled(text, found)
