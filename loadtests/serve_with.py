@@ -20,6 +20,7 @@ def main() -> int:
         from store_clients import CLIENTS
 
         from discreet import cli, serving
+        from discreet.app import create_app
         from discreet.settings import Settings
         from discreet.state.keys import StoreKeys
         from discreet.state.redis_store import RedisStore
@@ -28,7 +29,7 @@ def main() -> int:
             assert settings.store is not None
             return RedisStore(CLIENTS[client](settings.store), StoreKeys(settings.namespace))
 
-        serving.create_app = partial(serving.create_app, opening=opening)
+        setattr(serving, "create_app", partial(create_app, opening=opening))  # noqa: B010
         return cli.main(arguments)
 
 

@@ -113,7 +113,7 @@ class CoredisClient(PipelineClient):
         # It names no command that it does not know, so commands are made as it makes them itself.
         from coredis.response._callbacks import NoopCallback
 
-        self._unchanged = NoopCallback()
+        self._unchanged: Any = NoopCallback()
         self._stack = AsyncExitStack()
         self._client = await self._stack.enter_async_context(
             coredis.Redis(unix_socket_path=self._path, max_connections=1)
@@ -122,8 +122,8 @@ class CoredisClient(PipelineClient):
     async def run(self, commands: Sequence[StoreCommand]) -> Sequence[Any]:
         async with self._client.pipeline(transaction=False, raise_on_error=False) as pipeline:
             for command in commands:
-                name, *arguments = command.words
-                pipeline.create_request(name, *arguments, callback=self._unchanged)
+                words: Sequence[Any] = command.words
+                pipeline.create_request(*words, callback=self._unchanged)
         assert pipeline.results is not None
         return [_plain(reply) for reply in pipeline.results]
 

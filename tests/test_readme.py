@@ -31,8 +31,11 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ROUND_SECONDS = 8
-ENOUGH_FEEDBACK = 1_500
+ENOUGH_FEEDBACK = 5_000
+MOST_SECONDS = 600
 MANY = 200
+
+pytestmark = pytest.mark.timeout(2 * MOST_SECONDS)
 
 
 def section(title: str) -> str:
@@ -93,7 +96,7 @@ def tour(demo: Demo) -> Tour:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=MOST_SECONDS,
     )
     assert done.returncode == 0, done.stderr
     outputs = done.stdout.split("<end of block>\n")[:-1]
@@ -120,7 +123,7 @@ def _make(demo: Demo) -> str:
     # As many rounds as a busy machine needs for what an idle one does in the first.
     return f"""make() {{
         [ "$1" = traffic ] || return 0
-        for round in 1 2 3 4 5 6 7 8; do
+        for round in $(seq 40); do
             {typed}
             [ "$({heard})" -lt {ENOUGH_FEEDBACK} ] || break
         done
@@ -162,9 +165,8 @@ def test_strangers_get_films_before_and_after(tour: Tour) -> None:
 
 
 def test_a_minute_of_traffic_teaches_what_people_like(tour: Tour) -> None:
-    # Untaught, the demo earns 0.18 +- 0.02 of them. The best film for everybody would earn 0.25, so
-    # more than 0.28 has to be personal. Taught by 1,500 visits it earns 0.45 +- 0.05, and never
-    # less than 0.34 in 60 runs; now and then one of the four tastes is not yet understood by then.
+    # Untaught, the demo earns 0.18 +- 0.02 of them. The best film for everybody would earn 0.26, so
+    # more than 0.28 has to be personal. Taught by 6,000 visits it earned 0.38 to 0.48.
     assert tour.liking_before < 0.28
     assert tour.liking_after > 0.28
 

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from discreet.audit import mechanisms
+from discreet.audit import families, mechanisms
 from discreet.audit.claims import SHARES, AuditRun, Claim, Finding, Method, PlantedFault, Scope
 from discreet.audit.discovery import all_claims, all_faults, unaudited
 from discreet.families.registration import FAMILIES
@@ -29,6 +29,28 @@ def test_what_the_modules_of_mechanisms_give_is_found() -> None:
         module = import_module(name)
         assert {row.name for row in getattr(module, "claims", tuple)()} <= claims
         assert {row.name for row in getattr(module, "faults", tuple)()} <= faults
+
+
+FAMILY_MODULES = [
+    found.name
+    for found in pkgutil.walk_packages(families.__path__, f"{families.__name__}.")
+    if not found.ispkg
+]
+
+
+@pytest.mark.parametrize("name", FAMILY_MODULES)
+def test_what_the_modules_of_a_family_give_is_found(name: str) -> None:
+    claims, faults = ({row.name for row in rows} for rows in (all_claims(), all_faults()))
+    module = import_module(name)
+    assert {row.name for row in getattr(module, "claims", tuple)()} <= claims
+    assert {row.name for row in getattr(module, "faults", tuple)()} <= faults
+
+
+@pytest.mark.parametrize("algorithm", FAMILIES)
+def test_every_family_has_claims_and_planted_faults_about_a_person(algorithm: str) -> None:
+    module = import_module(f"{families.__name__}.{algorithm.replace('-', '_')}")
+    assert Scope.PERSON in {claim.scope for claim in module.claims()}
+    assert Scope.PERSON in {fault.scope for fault in module.faults()}
 
 
 def test_no_family_is_left_out() -> None:

@@ -10,7 +10,7 @@ import pytest
 from discreet.decisions.release import Releaser
 from discreet.decisions.services import DecisionServices
 from discreet.errors import StoreUnavailable
-from discreet.families.observer import NullObserver
+from discreet.families.observer import FamilyGauge, NullObserver
 from discreet.families.p_dap.recommender import PartitionRecommender
 from discreet.families.questions import Feedback
 from discreet.privacy.noise import SystemNoise
@@ -187,3 +187,28 @@ async def test_a_model_that_cannot_be_read_leaves_the_one_before(
     releaser = Releaser(store=store, noise=SystemNoise(), observer=NullObserver(), clock=clock)
     await releaser.load(recommender)
     assert recommender.current.model is model
+
+
+class GaugeObserver(NullObserver):
+    """Keeps the last value of every gauge."""
+
+    def __init__(self) -> None:
+        self.values: dict[FamilyGauge, float] = {}
+
+    def gauge(self, *, recommender: str, what: FamilyGauge, value: float, label: str = "") -> None:
+        self.values[what] = value
+
+
+async def test_a_release_says_when_it_was_made_and_when_the_next_is_due(
+    services: DecisionServices, store: MemoryStore, clock: Clock
+) -> None:
+    recommender, observer = await films(services), GaugeObserver()
+    releaser = Releaser(store=store, noise=SystemNoise(), observer=observer, clock=clock)
+    clock.now += 100
+    assert await releaser.release(recommender)
+    made, due = (
+        observer.values[what] for what in (FamilyGauge.RELEASED_AT, FamilyGauge.RELEASE_DUE)
+    )
+    assert (observer.values[FamilyGauge.RELEASE], made) == (1, clock.now)
+    assert not recommender.due(due - 0.001)
+    assert recommender.due(due + 0.001)

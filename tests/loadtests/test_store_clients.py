@@ -7,6 +7,9 @@ from collections.abc import Iterator
 
 import clients
 import pytest
+from callers import Caller, feedback_on, ids_of
+from drive import recommend_bodies
+from stage import discreet
 from store_clients import RedisPyClient
 
 from discreet.errors import StoreUnavailable
@@ -62,6 +65,14 @@ async def test_an_error_is_listed_in_its_place(url: str) -> None:
     finally:
         await store.close()
         await ours.close()
+
+
+@pytest.mark.needs("procfs")
+def test_discreet_is_served_over_another_client(url: str) -> None:
+    with discreet(url, client="redis-py") as target, Caller(target) as caller:
+        ids = ids_of(caller.post("/recommend", recommend_bodies(1)[0].encode()))
+        assert len(ids) == 1
+        assert b'"learned":true' in caller.post("/feedback", feedback_on(ids)[0].encode())
 
 
 async def test_a_short_comparison(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from discreet.audit.enclosures import exceeds_exp
-from discreet.audit.scripted_noise import distribution
-from discreet.audit.examine_samples import entropy_evidence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.audit.enclosures import exceeds_exp
+from discreet.audit.examine_samples import entropy_evidence
+from discreet.audit.scripted_noise import distribution
 from discreet.errors import InvalidArgument
 from discreet.privacy.charges import decimal
 from discreet.privacy.choice import Exact, ExponentialMechanism, ShortlistResponse

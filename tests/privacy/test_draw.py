@@ -4,8 +4,8 @@ from itertools import accumulate
 
 import numpy as np
 import pytest
-from discreet.audit.examine_samples import entropy_evidence
 
+from discreet.audit.examine_samples import entropy_evidence
 from discreet.errors import InvalidArgument
 from discreet.privacy.draw import (
     BIAS,

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from discreet.audit.enclosures import exceeds_exp, exp_interval
 
+from discreet.audit.enclosures import exceeds_exp, exp_interval
 from discreet.errors import InvalidArgument
 from discreet.privacy.draw import BIAS
 from discreet.privacy.noise import SystemNoise

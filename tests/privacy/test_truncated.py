@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from discreet.audit.enclosures import exceeds_exp
-from discreet.audit.scripted_noise import distribution
-from discreet.audit.examine_samples import entropy_evidence
 
+from discreet.audit.enclosures import exceeds_exp
+from discreet.audit.examine_samples import entropy_evidence
+from discreet.audit.scripted_noise import distribution
 from discreet.errors import InvalidArgument
 from discreet.privacy.events import TruncatedChoice
 from discreet.privacy.noise import SystemNoise

@@ -51,7 +51,7 @@ from discreet.errors import InvalidArgument
 from discreet.privacy.calibration import published_privatizer_scale
 from discreet.privacy.noise import NoiseSource
 from discreet.privacy.numeric import GRANULARITY
-from discreet.research.linear_bank import Bank
+from discreet.research.published.linear_bank import LinearBank
 from discreet.research.published.similarity_graph import Graph
 
 Floats = npt.NDArray[np.float64]
@@ -127,7 +127,7 @@ class PublishedClusters:
         if min(upload, download) < 1:
             raise InvalidArgument("upload", "must be at least 1, as must download")
         self.servers = np.asarray(servers, dtype=np.int64)
-        self.users = Bank(models=len(self.servers), dimensions=dimensions, ridge=RIDGE)
+        self.users = LinearBank(models=len(self.servers), dimensions=dimensions, ridge=RIDGE)
         self.communications = 0
         self._d, self._noise, self._detects = dimensions, noise, detect
         self._at_once = upload == download == 1 and epsilon is None
@@ -341,7 +341,7 @@ class PublishedClusters:
         self._shared_s = np.array([s[inside].sum(axis=0) for inside in self._inside])
         self._shared_u = np.array([u[inside].sum(axis=0) for inside in self._inside])
         self._shared_size = np.linalg.slogdet(self._shared_s)[1]
-        self.local = Bank(models=local, dimensions=self._d, ridge=RIDGE)
+        self.local = LinearBank(models=local, dimensions=self._d, ridge=RIDGE)
         self._size = np.zeros(local)
         self._width = np.zeros(local)
         self._buffer_s, self._buffer_u = np.zeros_like(s), np.zeros_like(u)

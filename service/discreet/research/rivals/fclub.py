@@ -17,8 +17,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from discreet.research.linear_bank import Bank
 from discreet.research.published.fclub import RIDGE, certainty, radius
+from discreet.research.published.linear_bank import LinearBank
 from discreet.research.published.similarity_graph import Graph
 
 Floats = npt.NDArray[np.float64]
@@ -39,7 +39,7 @@ class LinUCB:
         self, *, servers: Sequence[int], dimensions: int, rounds: int, confidence: float = 0.05
     ) -> None:
         self.servers = np.asarray(servers, dtype=np.int64)
-        self.users = Bank(models=len(self.servers), dimensions=dimensions, ridge=RIDGE)
+        self.users = LinearBank(models=len(self.servers), dimensions=dimensions, ridge=RIDGE)
         self._d, self._confidence = dimensions, confidence
         self._failure = 1 / (8 * rounds) / len(self.servers)
 
@@ -73,7 +73,7 @@ class _Shared(LinUCB):
             servers=servers, dimensions=dimensions, rounds=rounds, confidence=confidence
         )
         users = len(self.servers)
-        self.models = Bank(models=users, dimensions=dimensions, ridge=RIDGE)
+        self.models = LinearBank(models=users, dimensions=dimensions, ridge=RIDGE)
         # A cluster lives in the place of its first user.
         self.home: Labels = np.array(
             [np.flatnonzero(self.servers == server)[0] for server in self.servers]

@@ -146,9 +146,10 @@ UNSEEN = replace(
 
 def stories() -> Iterator[Story]:
     """Yield what may happen to the person."""
-    for cast, kind in ((CAST, "private answers"), (UNSEEN, "own answers unseen")):
-        for story in (*stories_of_feedback(cast), *stories_of_workers(cast)):
-            yield replace(story, name=f"{kind}, {story.name}")
+    for story in stories_of_feedback(CAST):
+        yield replace(story, name=f"private answers, {story.name}")
+    for story in (*stories_of_feedback(UNSEEN), *stories_of_workers(UNSEEN)):
+        yield replace(story, name=f"own answers unseen, {story.name}")
     yield UNSEEN.story("a spent budget", [*rounds(5, asks=2)], feedback_budget=1.5)
     yield CAST.story("a question repeated forty times", [*repeating()])
 

@@ -22,6 +22,10 @@ from discreet.privacy.noise import NoiseSource
 LEFT, RIGHT = 0.2, 0.8
 
 
+_READ = 96
+_UNREAD = RESPONSE_BITS - _READ
+
+
 class PartitionLoop:
     """What a closed loop has to know about p-dap."""
 
@@ -32,12 +36,18 @@ class PartitionLoop:
         return Ask(name, client, (situation,))
 
     def law(self, draw: Callable[[NoiseSource], str]) -> ExactLaw:
-        """Return the law of an answer that is drawn with a coin and a uniform integer."""
-        return coin_law(
-            lambda coin, uniform: draw(TapedNoise(bits=(coin, uniform))),
+        """Return the law of an answer that is drawn with a coin and a uniform integer.
+
+        Of the uniform the first bits are read, the others being 0: shares are off by less than
+        2**-95, a billionth of what the draw's own bias is charged. `answers` reads all of them.
+        """
+        law = coin_law(
+            lambda coin, uniform: draw(TapedNoise(bits=(coin, uniform << _UNREAD))),
             coin_bits=COIN_SIDES.bit_length() - 1,
-            uniform_bits=RESPONSE_BITS,
+            uniform_bits=_READ,
         )
+        bits = {shown: (coin, uniform << _UNREAD) for shown, (coin, uniform) in law.bits.items()}
+        return ExactLaw(law.shares, bits)
 
     def noise(self, path: int, release: int, scales: Sequence[float]) -> list[int]:
         """On every second path, return noise that makes cells split, and then disagree."""

@@ -104,7 +104,7 @@ SPENT = SampledStory(
 SHARED_NOISE = SampledStory(
     _alone(_many(40), _quiet(items=("a",), feedback=0.12, feedback_budget=30.0), _LIKES_OR_NOT),
     0.01,
-    400,
+    300,
 )
 """Forty records in one release."""
 MOMENTS = SampledStory(
@@ -126,13 +126,13 @@ NEIGHBOURHOODS = SampledStory(
 RETRIES = SampledStory(
     Story(
         "",
-        _learned(answers=1.0),
-        [*_tastes(), Asks(PERSON, retries=24)],
+        _learned(answers=1.2),
+        [*_tastes(), Asks(PERSON, retries=16)],
         _NEIGHBOURHOODS,
         NEIGHBOURHOODS.story.person,
     ),
     0.01,
-    350,
+    300,
 )
 """The person asks once, and repeats the question under the same event id."""
 
@@ -145,7 +145,7 @@ def claims() -> Iterator[Claim]:
         "forty records in one release": SHARED_NOISE,
         "feedback or none": MOMENTS,
         "exact answers, booked": NEIGHBOURHOODS,
-        "a question repeated 24 times": RETRIES,
+        "a question repeated 16 times": RETRIES,
     }
     for epsilon in (1.0, 4.0):
         story = _alone([*rounds(2, asks=3)], document(feedback=epsilon), CAST.opposites)

@@ -30,10 +30,10 @@ _CLIENTS = ("first", "second", "third")
 _ROUNDS = 4
 _VOTERS = 80
 
-Count = Callable[["Electorate"], Awaitable[float]]
+Count = Callable[["ServedElectorate"], Awaitable[float]]
 
 
-class Electorate:
+class ServedElectorate:
     """Two workers with voters, rounds and clients."""
 
     def __init__(self, planted: Planted) -> None:
@@ -85,7 +85,7 @@ class Electorate:
         return await self.workers[worker].recommend.recommend(ask)
 
 
-async def answers_drawn_twice(electorate: Electorate) -> float:
+async def answers_drawn_twice(electorate: ServedElectorate) -> float:
     """Count answers to a client and a round beyond the first, whoever is asked, and how often."""
     beyond = 0
     for number in range(_ROUNDS):
@@ -100,7 +100,7 @@ async def answers_drawn_twice(electorate: Electorate) -> float:
     return float(beyond)
 
 
-async def runs_not_charged(electorate: Electorate) -> float:
+async def runs_not_charged(electorate: ServedElectorate) -> float:
     """Count runs that use votes and were not debited to the voters' ledger."""
     recommender = await electorate.recommender(0)
     begun = 0
@@ -116,7 +116,7 @@ async def runs_not_charged(electorate: Electorate) -> float:
     return float(begun - paid)
 
 
-async def votes_after_an_answer(electorate: Electorate) -> float:
+async def votes_after_an_answer(electorate: ServedElectorate) -> float:
     """Count votes that reach a round from which an answer was given."""
     late = 0
     votes = await electorate.votes(1)
@@ -135,7 +135,7 @@ def examine_served(
     """Ask a fresh electorate; what is counted must not be there."""
 
     async def ask() -> float:
-        electorate = Electorate(planted)
+        electorate = ServedElectorate(planted)
         await electorate.open(epsilon=epsilon)
         return await question(electorate)
 

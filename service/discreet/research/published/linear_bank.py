@@ -30,7 +30,7 @@ _REFRESH = 4096
 about 1e-13 of the inverse by then, so this is hygiene, not accuracy."""
 
 
-class Bank:
+class LinearBank:
     """Many models in arrays, changed in place."""
 
     def __init__(self, *, models: int, dimensions: int, ridge: float) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.research.linear_bank import Bank
+from discreet.research.published.linear_bank import LinearBank
 
 
 def observations(count: int, dimensions: int = 4) -> tuple[np.ndarray, np.ndarray]:
@@ -15,7 +15,7 @@ def observations(count: int, dimensions: int = 4) -> tuple[np.ndarray, np.ndarra
 
 
 def test_rank_one_updates_give_what_solving_gives() -> None:
-    bank = Bank(models=2, dimensions=4, ridge=0.5)
+    bank = LinearBank(models=2, dimensions=4, ridge=0.5)
     x, y = observations(200)
     for row, reward in zip(x, y, strict=True):
         bank.add(1, row, float(reward))
@@ -28,7 +28,7 @@ def test_rank_one_updates_give_what_solving_gives() -> None:
 
 
 def test_inverse_survives_being_computed_anew() -> None:
-    bank = Bank(models=1, dimensions=3, ridge=1.0)
+    bank = LinearBank(models=1, dimensions=3, ridge=1.0)
     x, y = observations(5_000, 3)
     for row, reward in zip(x, y, strict=True):
         bank.add(0, row, float(reward))
@@ -36,14 +36,14 @@ def test_inverse_survives_being_computed_anew() -> None:
 
 
 def test_replace_sets_everything() -> None:
-    bank = Bank(models=1, dimensions=2, ridge=1.0)
+    bank = LinearBank(models=1, dimensions=2, ridge=1.0)
     bank.replace(0, gram=np.diag([2.0, 4.0]), moment=np.array([2.0, 2.0]), count=7)
     assert np.allclose(bank.estimate[0], [1.0, 0.5])
     assert bank.count[0] == 7
 
 
 def test_the_largest_upper_bound_is_chosen() -> None:
-    bank = Bank(models=1, dimensions=2, ridge=1.0)
+    bank = LinearBank(models=1, dimensions=2, ridge=1.0)
     bank.replace(0, gram=np.diag([100.0, 1.0]), moment=np.array([50.0, 0.1]), count=100)
     assert bank.choose(0, np.eye(2), width=0.0) == 0
     assert bank.choose(0, np.eye(2), width=1.0) == 1
@@ -55,4 +55,4 @@ def test_the_largest_upper_bound_is_chosen() -> None:
 def test_refuses_what_is_no_bank(wrong: dict[str, float]) -> None:
     right = {"models": 1, "dimensions": 1, "ridge": 1.0}
     with pytest.raises(InvalidArgument):
-        Bank(**{**right, **wrong})  # type: ignore[arg-type]
+        LinearBank(**{**right, **wrong})  # type: ignore[arg-type]
