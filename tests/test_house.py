@@ -268,16 +268,17 @@ def test_public_class_names_are_unique() -> None:
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
+REPRODUCE = "tests/research/reproduce"
 ELSEWHERE = {
     "api/collaborative_schemas.py": "tests/api/test_collaborative.py",
     "api/family_routes.py": "tests/api/test_documentation.py",
     "api/voters_schemas.py": "tests/api/test_voters.py",
     "hub/errors.py": "tests/hub/test_routes.py",
     "hub/schema.py": "tests/hub/test_database.py",
-    "research/reproduce/epicrec_tables.py": "tests/research/reproduce/test_epicrec.py",
-    "research/reproduce/epicrec_trials.py": "tests/research/reproduce/test_epicrec.py",
-    "research/reproduce/fclub_tables.py": "tests/research/reproduce/test_fclub.py",
-    "research/reproduce/mirror_descent_trials.py": "tests/research/reproduce/test_mirror_descent.py",
+    "research/reproduce/epicrec_tables.py": f"{REPRODUCE}/test_epicrec.py",
+    "research/reproduce/epicrec_trials.py": f"{REPRODUCE}/test_epicrec.py",
+    "research/reproduce/fclub_tables.py": f"{REPRODUCE}/test_fclub.py",
+    "research/reproduce/mirror_descent_trials.py": f"{REPRODUCE}/test_mirror_descent.py",
     "state/client.py": "tests/loadtests/test_store_clients.py",
     "state/memory_sums.py": "tests/contracts/test_stores_sums.py",
     "state/memory_values.py": "tests/contracts/test_stores_values.py",

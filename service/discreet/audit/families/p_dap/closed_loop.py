@@ -3,7 +3,7 @@
 Two items, two contexts, three people, a handful of rounds, with learning on.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,9 @@ class PartitionLoop:
             coin_bits=COIN_SIDES.bit_length() - 1,
             uniform_bits=_READ,
         )
-        bits = {shown: (coin, uniform << _UNREAD) for shown, (coin, uniform) in law.bits.items()}
+        bits: dict[Hashable, tuple[int, ...]] = {
+            shown: (coin, uniform << _UNREAD) for shown, (coin, uniform) in law.bits.items()
+        }
         return ExactLaw(law.shares, bits)
 
     def noise(self, path: int, release: int, scales: Sequence[float]) -> list[int]:
