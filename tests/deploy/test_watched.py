@@ -19,10 +19,10 @@ from tests.deploy.queries import Shipped
 from tests.deploy.traffic import FAMILIES
 from tests.deploy.traffic.stage import Stage, two_instances
 
-pytestmark = [pytest.mark.needs("prometheus"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.needs("prometheus"), pytest.mark.timeout(700)]
 
 LEAST_STEPS = 12
-MOST_SECONDS = 150
+MOST_SECONDS = 300
 UNPROVOKED = {
     'discreet_trainings_total{outcome="failed"}': "a training fails only if its process dies",
 }

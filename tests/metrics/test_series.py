@@ -8,6 +8,7 @@ from discreet.families.observer import FamilyCounter, FamilyGauge
 from discreet.metrics.series import MetricSeries
 
 BOUNDED = {
+    "account",
     "recommender",
     "algorithm",
     "outcome",
