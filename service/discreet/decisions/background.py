@@ -64,11 +64,15 @@ class Background:
                 continue
             except Exception:
                 log.exception("loading newer models failed")
-            now = time.monotonic()
-            for one in self._recommenders():
-                if one not in self._tasks and now >= self._rest_until.get(one, 0.0):
-                    task = asyncio.create_task(self._look_after(one), name=f"background {one.name}")
-                    self._tasks[one] = task
+            self._look_after_all()
+
+    def _look_after_all(self) -> None:
+        # Not in the loop above, whose frame would hold on to the last one, even if it is removed.
+        now = time.monotonic()
+        for one in self._recommenders():
+            if one not in self._tasks and now >= self._rest_until.get(one, 0.0):
+                task = asyncio.create_task(self._look_after(one), name=f"background {one.name}")
+                self._tasks[one] = task
 
     async def _look_after(self, recommender: Recommender[Any]) -> None:
         began = time.monotonic()

@@ -3,13 +3,10 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
 from discreet.research.reproduce.epicrec import reproduce
-from discreet.research.reproduce.epicrec_tables import losses, row
-from discreet.research.reproduce.epicrec_trials import FIELDS, METHODS, Fold, FoldTotals, load
 from discreet.research.reproduce.papers import PAPERS, ReproductionOptions
 from discreet.research.reproduce.tables import Reproduction
 
@@ -94,42 +91,6 @@ def test_references_and_figures_are_there(found: Reproduction) -> None:
     assert PAPERS["epicrec"][0] == "discreet.research.reproduce.epicrec"
 
 
-def test_a_folder_without_the_data_is_told_at_once(tmp_path: Path) -> None:
+def test_a_folder_without_the_data_is_an_error_at_once(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="ml-1m"):
         reproduce(ReproductionOptions(data=tmp_path), lambda done, total, what: None)
-
-
-def test_a_data_set_needs_its_folder() -> None:
-    with pytest.raises(InvalidArgument, match="folder"):
-        load("movielens", None)
-
-
-def test_a_fold_is_the_same_again_apart_from_its_time() -> None:
-    fold = Fold("synthetic", None, 3, 2, 2, {"single": (0.5,), "category": (0.5,)})
-    one, two = fold.run(), fold.run()
-    timed = FIELDS.index("seconds")
-    assert one.by_method.keys() == two.by_method.keys()
-    for key, table in one.by_method.items():
-        assert np.array_equal(
-            np.delete(table, timed, axis=1), np.delete(two.by_method[key], timed, axis=1)
-        )
-        assert not np.array_equal(table[0], table[1])  # seeds differ
-    assert {key[1] for key in one.by_method if key[0] == "single"} == set(METHODS)
-
-
-def test_a_row_is_made_of_sums() -> None:
-    sums = FoldTotals(Fold("synthetic", None, 0, 2, 1, {}))
-    sums.add(("raw", "raw", 0.0), 0, people=2, ratings=4, error=2.0, ndcg=1.0)
-    key = ("single", "ours", 0.5)
-    sums.add(key, 0, people=2, ratings=4, error=3.0, ndcg=0.5, aggregate=7.0, seconds=0.2)
-    assert losses(sums.by_method, key).tolist() == [0.5]
-    assert row("d", sums.by_method, key) == {
-        "dataset": "d",
-        "system": "single",
-        "method": "ours",
-        "epsilon": 0.5,
-        "aggregate_mae": 3.5,
-        "mae_loss": 0.5,
-        "ndcg10": 0.25,
-        "seconds": 0.1,
-    }

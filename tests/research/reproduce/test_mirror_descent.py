@@ -1,19 +1,13 @@
 """`discreet reproduce mirror-descent`, in small: every row, and the orderings of the figures."""
 
-from functools import partial
 from typing import Any
 
 import pytest
 
-from discreet.errors import InvalidArgument
 from discreet.research.reproduce.mirror_descent import reproduce
-from discreet.research.reproduce.mirror_descent_trials import MirrorTrial
 from discreet.research.reproduce.node_topologies import TOPOLOGIES
 from discreet.research.reproduce.papers import ReproductionOptions
 from discreet.research.reproduce.tables import Reproduction
-from discreet.research.worlds.mirror_descent import social
-
-WORLD = partial(social, records=400, dimension=400, interests=10)
 
 
 @pytest.fixture(scope="module")
@@ -85,16 +79,3 @@ def test_figure_5_more_nodes_cost_a_little(found: Reproduction) -> None:
     accuracies = [_accuracy(found, nodes=nodes, **base) for nodes in (4, 8, 12, 16)]
     assert accuracies[0] > accuracies[1] > max(accuracies[2:])
     assert accuracies[0] - accuracies[1] < 0.08
-
-
-def test_a_run_depends_on_its_seed_alone() -> None:
-    def run(seed: int) -> list[float]:
-        trial = MirrorTrial("served", WORLD, 400, seed, epsilon=1.0, topology="random", nodes=4)
-        return trial.run().regret.tolist()
-
-    assert run(1) == run(1) != run(2)
-
-
-def test_too_few_records_are_refused() -> None:
-    with pytest.raises(InvalidArgument, match="rounds"):
-        MirrorTrial("served", WORLD, 400, 0, epsilon=1.0, nodes=64).run()
