@@ -92,7 +92,7 @@ _LIKES_OR_NOT = (
 FEW_CHARGED = SampledStory(
     _alone(_many(24, asks_of_others=4), _quiet(answers=0.001, feedback=0.003), CAST.opposites),
     0.01,
-    250,
+    450,
 )
 """Many records at epsilon 0.003 each: others' answers must hardly feel them."""
 SPENT = SampledStory(
@@ -104,7 +104,7 @@ SPENT = SampledStory(
 SHARED_NOISE = SampledStory(
     _alone(_many(40), _quiet(items=("a",), feedback=0.12, feedback_budget=30.0), _LIKES_OR_NOT),
     0.01,
-    300,
+    700,
 )
 """Forty records in one release."""
 MOMENTS = SampledStory(
@@ -132,7 +132,7 @@ RETRIES = SampledStory(
         NEIGHBOURHOODS.story.person,
     ),
     0.01,
-    300,
+    500,
 )
 """The person asks once, and repeats the question under the same event id."""
 
