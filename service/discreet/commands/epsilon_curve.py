@@ -12,7 +12,7 @@ from rich.table import Table
 
 from discreet import configuration
 from discreet.commands.progress import progress_bar
-from discreet.commands.reproduce import make_folder
+from discreet.commands.reproduce import make_folder, wide_console
 from discreet.errors import InvalidArgument
 from discreet.families.p_dap.document import AdaptivePartitionDocument
 from discreet.research.reproduce.pictures import HOW_TO_DRAW, can_draw, draw
@@ -188,7 +188,7 @@ def _figure(found: Mapping[str, Any]) -> Figure:
 
 def _print(found: Mapping[str, Any]) -> None:
     title = f"{found['recommender']}: {found['rounds']:,} {found['stream']} arrivals"
-    console = Console()
+    console = wide_console()
     console.print(title, style="bold", highlight=False, soft_wrap=True)
     table = Table(box=None)
     for heading in (

@@ -97,6 +97,13 @@ def make_folder(folder: Path) -> Path:
     return folder
 
 
+def wide_console() -> Console:
+    """Return a console for tables: their numbers are not cut off where a terminal is narrow."""
+    console = Console()
+    console.width = max(console.width, WIDEST)
+    return console
+
+
 def _write(found: Reproduction, folder: Path) -> list[Path]:
     path = folder / f"{found.name}.json"
     path.write_text(json.dumps({**found.summary(), **found.details}, indent=1) + "\n")
@@ -107,9 +114,7 @@ def _write(found: Reproduction, folder: Path) -> list[Path]:
 
 
 def _print(found: Reproduction, files: list[Path]) -> None:
-    console = Console()
-    # Numbers cut off at the edge of a narrow terminal would be of no use.
-    console.width = max(console.width, WIDEST)
+    console = wide_console()
     for table in found.tables:
         # A rich table would break its title at its own width.
         console.print(table.title, style="bold", highlight=False, soft_wrap=True)

@@ -20,9 +20,9 @@ async def stage() -> AsyncIterator[Stage]:
     await world.close()
 
 
-async def told(stage: Stage) -> None:
-    await stage.ask(Asks(PERSON))
-    await stage.tell(Tells(PERSON))
+async def told(stage: Stage, worker: int = 0) -> None:
+    await stage.ask(Asks(PERSON, worker=worker))
+    await stage.tell(Tells(PERSON, worker=worker))
     stage.now += 10
 
 
@@ -48,7 +48,7 @@ async def test_a_release_is_interrupted_where_the_story_says(
     numbers = [(await stage.recommender(worker)).current.number for worker in (0, 1)]
     assert numbers == [int(adopted)] * 2
     stage.store.lose_next(None)
-    await told(stage)
+    await told(stage, worker=1)
     assert await stage.release(1)
     assert len(stage.store.models) == models + 1
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 
 from discreet.audit.claims import AuditRun, Claim, Finding, Method, PlantedFault, Scope
-from discreet.audit.closed_loop.coupled import Loss, judge_answers, judge_feedback, walk_paths
+from discreet.audit.closed_loop.coupled import walk_paths
+from discreet.audit.closed_loop.losses import Loss, judge_answers, judge_feedback
 from discreet.audit.closed_loop.stage import LoopFamily, Planted
 from discreet.audit.closed_loop.story import Story
 

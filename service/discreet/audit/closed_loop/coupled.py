@@ -34,14 +34,14 @@ Which answers are forced upon a story, and which noise, is a *path*; several are
 """
 
 import asyncio
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from hashlib import blake2b
 from typing import Any
 
-from discreet.audit.claims import Finding
+from discreet.audit.closed_loop.losses import Loss, ToldApart
 from discreet.audit.closed_loop.stage import (
     NOTHING_PLANTED,
     LoopFamily,
@@ -59,37 +59,13 @@ from discreet.audit.closed_loop.story import (
     Tells,
     Waits,
 )
-from discreet.audit.enclosures import float_above, log_interval
+from discreet.audit.enclosures import log_interval
 from discreet.audit.examine_exact import both_ways, largest_ratio
 from discreet.audit.scripted_noise import ExactLaw, TapedNoise
 from discreet.errors import DiscreetError
 from discreet.families.questions import Decision, Recommendation
 from discreet.privacy.charges import NANO, UNLIMITED
 from discreet.privacy.noise import NoiseSource
-
-
-class ToldApart(Exception):
-    """The worlds can be told apart for certain, or nothing hides what differs.
-
-    It is the fault of the person's answers (of what is charged for them), of the feedback, or of
-    both.
-    """
-
-    def __init__(self, reason: str, *, answers: bool = True, feedback: bool = True) -> None:
-        super().__init__(reason)
-        self.answers = answers
-        self.feedback = feedback
-
-
-@dataclass(slots=True)
-class Loss:
-    """What a path has cost so far, and what was charged for it; None stands for infinity."""
-
-    answers: Fraction | None = Fraction(0)
-    answers_charged: Fraction | None = Fraction(0)
-    feedback: Fraction | None = Fraction(0)
-    feedback_charged: Fraction | None = Fraction(0)
-    because: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +78,9 @@ class Path:
         """Return which of several answers, in order, is given to the question of this number."""
         if self.number < 2:
             return self.number % choices  # the first of them each time, or the second
-        return (self.number * (at + 1) + at // 3) % choices
+        # Scattered, and the same in every run.
+        digest = blake2b(f"{self.number} {at}".encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "little") % choices
 
 
 class _Watched:
@@ -362,31 +340,3 @@ def walk_paths(
 
     for number in range(paths):
         yield asyncio.run(walk(number))
-
-
-def judge_answers(losses: Sequence[Loss]) -> Finding:
-    """Compare the worst loss through answers with the epsilon that was charged for them."""
-    return _judged([(each.answers, each.answers_charged) for each in losses])
-
-
-def judge_feedback(losses: Sequence[Loss]) -> Finding:
-    """Compare the worst rho of all releases with what was charged for feedback."""
-    return _judged([(each.feedback, each.feedback_charged) for each in losses])
-
-
-def _judged(rows: Sequence[tuple[Fraction | None, Fraction | None]]) -> Finding:
-    """Report the row with the least room; an unlimited charge covers everything."""
-    holds = all(charged is None or (met is not None and met <= charged) for met, charged in rows)
-
-    def room(row: tuple[Fraction | None, Fraction | None]) -> float:
-        met, charged = row
-        if charged is None:
-            return math.inf
-        return -math.inf if met is None else float(charged - met)
-
-    met, charged = min(rows, key=room)
-    return Finding(
-        math.inf if charged is None else float(charged),
-        math.inf if met is None else float_above(met),
-        holds,
-    )

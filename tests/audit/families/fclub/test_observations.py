@@ -17,7 +17,7 @@ def test_a_claim_could_be_broken(claim: Claim) -> None:
     assert found.measured > 0.95 * found.claimed
 
 
-def test_a_life_has_several_updates_and_every_observation_is_in_one() -> None:
+def test_a_life_has_several_updates_and_no_observation_is_in_two() -> None:
     updates = updates_of(record(), public_groups, ConstantNoise())
     assert len(updates) > 4
-    assert 30 <= sum(update.count for update in updates) <= 36
+    assert 20 < sum(update.count for update in updates) <= len(record())
