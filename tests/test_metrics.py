@@ -215,6 +215,26 @@ def test_a_removed_recommender_holds_nothing() -> None:
     assert by_name(metrics.render(), "discreet_reward_total") == 0.5
 
 
+def test_one_that_came_and_went_between_two_looks_holds_nothing() -> None:
+    metrics = Metrics(version="1")
+    metrics.set_recommenders({})
+    metrics.gauge(recommender="brief", what=FamilyGauge.RELEASE, value=3)
+    # It may be about to come: a model is loaded before its recommender answers.
+    metrics.set_recommenders({})
+    assert by_name(metrics.render(), "discreet_release") == 3
+    metrics.set_recommenders({})
+    assert by_name(metrics.render(), "discreet_release") == 0
+
+
+def test_one_that_is_being_loaded_keeps_what_was_measured() -> None:
+    metrics = Metrics(version="1")
+    metrics.gauge(recommender="new", what=FamilyGauge.RELEASE, value=3)
+    metrics.set_recommenders({})
+    metrics.set_recommenders({"new": "p-dap"})
+    metrics.set_recommenders({"new": "p-dap"})
+    assert by_name(metrics.render(), "discreet_release") == 3
+
+
 @pytest.mark.parametrize(
     ("seconds", "bucket"), [(0.0, "0.0005"), (0.0005, "0.0005"), (0.003, "0.005"), (99.0, "+Inf")]
 )

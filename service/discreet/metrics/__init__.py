@@ -43,6 +43,7 @@ class Metrics:
         self._series.build.labels(version).set(1)
         self._totals: dict[tuple[str, str], DecisionTotals] = {}
         self._loaded: dict[str, str] = {}
+        self._missing: set[str] = set()
         self._gauges: set[tuple[FamilyGauge, tuple[str, ...]]] = set()
         self._requests: dict[tuple[str, str, int], DurationSamples] = {}
         self._operations: dict[str, DurationSamples] = {}
@@ -143,10 +144,15 @@ class Metrics:
         for name, algorithm in loaded.items():
             if self._loaded.get(name) != algorithm:
                 self._declare(name, algorithm)
-        for name in self._loaded.keys() - loaded.keys():
-            for what, labels in self._gauges:
-                if labels[0] == name:
-                    self._series.family_gauges[what].labels(*labels).set(0)
+        # One may come and go between two looks, so that it was measured and never seen here. One
+        # that is just being loaded is measured too, so whoever is missing has to be so twice.
+        missing = {labels[0] for _, labels in self._gauges} - loaded.keys()
+        gone = missing & (self._loaded.keys() | self._missing)
+        for what, labels in self._gauges:
+            if labels[0] in gone:
+                self._series.family_gauges[what].labels(*labels).set(0)
+        self._gauges = {one for one in self._gauges if one[1][0] not in gone}
+        self._missing = missing - gone
         self._loaded = dict(loaded)
 
     def _declare(self, recommender: str, algorithm: str) -> None:
