@@ -170,7 +170,7 @@ async def test_parallel_firsts_agree_and_pay_once(services: DecisionServices) ->
 
 @pytest.mark.parametrize(
     "change",
-    [{"client": "another"}, {"context": [0.3, 0.8]}, {"limit": 2}, {"exclude": ["a"]}],
+    [{"client": "another"}, {"limit": 2}],
 )
 async def test_an_event_id_for_another_question_is_refused_and_costs_nothing(
     services: DecisionServices, change: dict[str, Any]

@@ -1,5 +1,7 @@
 """Answers kept under event ids: sealed, erased with their client, and never another's."""
 
+from typing import Any
+
 import pytest
 
 from discreet.decisions.services import DecisionServices
@@ -33,26 +35,63 @@ async def test_the_reason_is_kept(services: DecisionServices) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second"),
+    "change",
     [
-        ({"candidates": ["a", "b"]}, {"candidates": ["b", "a"]}),
-        ({"context": [0.1, 0.2]}, {"context": [0.2, 0.1]}),
+        {"context": [0.9, 0.1]},
+        {"candidates": ["b", "a"]},
+        {"exclude": ["c"]},
+        {"candidates": ["a", "b"], "exclude": ["a"]},
     ],
 )
-async def test_another_question_is_another_request(
-    services: DecisionServices, first: dict[str, object], second: dict[str, object]
+async def test_a_retry_gets_the_stored_answer_whatever_else_it_says(
+    services: DecisionServices, change: dict[str, Any]
 ) -> None:
-    await ask(services, event_id="click-1", **first)
-    with pytest.raises(EventReused):
-        await ask(services, event_id="click-1", **second)
+    first = await ask(services, event_id="click-1")
+    assert await ask(services, event_id="click-1", **change) == first
 
 
-async def test_features_are_part_of_the_question(services: DecisionServices) -> None:
+async def test_guessing_the_context_of_an_event_teaches_nothing(
+    services: DecisionServices,
+) -> None:
+    """The attack: ask again under a known event id with every context on a grid.
+
+    If a retry were compared with the first question, the one context that is not refused would be
+    the visitor's.
+    """
+    secret = [0.3, 0.7]
+    first = await ask(services, event_id="click-1", context=secret)
+    seen = set()
+    for x in range(11):
+        for y in range(11):
+            try:
+                seen.add(await ask(services, event_id="click-1", context=[x / 10, y / 10]))
+            except EventReused:
+                seen.add("refused")
+    assert seen == {first}
+
+
+@pytest.mark.parametrize("change", [{"limit": 2}, {"client": "another"}, {"recommender": "books"}])
+async def test_what_is_public_is_compared(
+    services: DecisionServices, change: dict[str, Any]
+) -> None:
+    await services.registry.put("books", document())
+    await ask(services, event_id="click-1")
+    with pytest.raises(EventReused, match="client, recommender or limit"):
+        await ask(services, event_id="click-1", **change)
+
+
+async def test_nothing_private_is_in_the_fingerprint(services: DecisionServices) -> None:
     fingerprint = services.recommend._stored._fingerprint
     plain = Ask("films", "c", candidates=["a"])
-    sparse = plain._replace(candidates=[Candidate("a", Sparse((1,), (0.5,)))])
-    dense = plain._replace(candidates=[Candidate("a", (0.5,))])
-    assert len({fingerprint(one) for one in (plain, sparse, dense)}) == 3
+    others = [
+        plain._replace(context=(0.5,)),
+        plain._replace(features=Sparse((1,), (0.5,))),
+        plain._replace(candidates=[Candidate("a", (0.5,))]),
+        plain._replace(exclude=("b",)),
+        plain._replace(category="crime"),
+        plain._replace(round="monday"),
+    ]
+    assert {fingerprint(one) for one in others} == {fingerprint(plain)}
 
 
 async def test_an_event_that_was_not_answered_has_no_recommendation(

@@ -1,9 +1,14 @@
 """Answers under a caller's event id: a retry gets the stored answer, unchanged and free.
 
 Three steps, each of which may be repeated after a crash without paying or answering twice. The
-event is claimed first, so that an id used for two different questions is told apart before either
-pays. The debit is made once, under the event's mark in the client's ledger. The first answer to be
-stored is the answer for everybody; a draw that came second is thrown away unseen.
+event is claimed first. The debit is made once, under the event's mark in the client's ledger. The
+first answer to be stored is the answer for everybody; a draw that came second is thrown away
+unseen.
+
+A retry is known by its event and its client, and by nothing that is private. Were the context
+compared, the comparison would be an oracle, free and unlimited: refused for a wrong context,
+answered for the right one. So contexts, features, candidates and the rest are not looked at. What
+is compared, and refused as a mistake of the caller, is public: recommender, client and `limit`.
 
 What is stored is sealed: the store sees neither the items nor how the ledger stands.
 """
@@ -16,7 +21,7 @@ from discreet.decisions.tokens import Sealer
 from discreet.errors import DiscreetError, EventReused, UnknownDecision
 from discreet.families.budgets import PrivacyReport
 from discreet.families.contract import Recommender
-from discreet.families.questions import Ask, Candidate, Recommendation, Sparse, Vector
+from discreet.families.questions import Ask, Recommendation
 from discreet.privacy.accountants import Budget
 from discreet.state.principals import Principals
 from discreet.state.stores import Debit, Store
@@ -52,7 +57,10 @@ class StoredAnswers:
         fingerprint = self._fingerprint(ask)
         found = await self._store.claim_event(event=event, fingerprint=fingerprint, ttl=ttl)
         if found.fingerprint != fingerprint:
-            raise EventReused("event_id already names a different request; use a new one")
+            raise EventReused(
+                "event_id already names a request of another client, recommender or limit; "
+                "use a new one"
+            )
         stands = found.answer
         if stands is None:
             # Listed with the client, whoever pays: erasing the client finds it.
@@ -80,23 +88,8 @@ class StoredAnswers:
         return _decode(self._sealer.open(sealed, purpose=_PURPOSE))
 
     def _fingerprint(self, ask: Ask) -> bytes:
-        wanted = None if ask.candidates is None else [_plain(one) for one in ask.candidates]
-        features = None if ask.features is None else _numbers(ask.features)
-        question = [ask.recommender, ask.client, ask.limit, list(ask.exclude), wanted]
-        rest = [list(ask.context), features, ask.category, ask.round]
-        return self._principals.request([json.dumps(question).encode(), json.dumps(rest).encode()])
-
-
-def _plain(candidate: str | Candidate) -> object:
-    if isinstance(candidate, str):
-        return candidate
-    return [candidate.id, _numbers(candidate.features)]
-
-
-def _numbers(features: Vector) -> object:
-    if isinstance(features, Sparse):
-        return [list(features.indices), list(features.values)]
-    return list(features)
+        public = [ask.recommender, ask.client, ask.limit]
+        return self._principals.request([json.dumps(public).encode()])
 
 
 def _encode(answer: Recommendation) -> bytes:

@@ -36,7 +36,7 @@ class Principals:
         return digest.digest()
 
     def request(self, parts: Iterable[bytes]) -> bytes:
-        """A fingerprint of a whole request, to tell a retry from another question."""
+        """A fingerprint of what is public of a request, to find an event id that was used twice."""
         digest = self._request.copy()
         for part in parts:
             digest.update(len(part).to_bytes(8, "little"))

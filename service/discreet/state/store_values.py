@@ -12,8 +12,8 @@ from typing import Protocol
 class Event:
     """What the store knows about a caller's event id.
 
-    `fingerprint` is a keyed digest of the request that claimed it first; `answer` is the sealed
-    answer once there is one.
+    `fingerprint` is a keyed digest of what is public of the request that claimed it first;
+    `answer` is the sealed answer once there is one.
     """
 
     fingerprint: bytes
