@@ -1,7 +1,11 @@
 """Keys open what their scopes say, and only digests of them are kept."""
 
+import json
+
 import pytest
 
+from discreet.decisions.keys import KEY_SCHEMA, UNREADABLE, digest_of, read_key
+from discreet.decisions.registry import KEY
 from discreet.decisions.services import DecisionServices
 from discreet.errors import InvalidArgument
 
@@ -41,3 +45,49 @@ async def test_revoking_needs_a_whole_id(services: DecisionServices) -> None:
     await services.keys.create(label="shop", scopes=frozenset({"serve"}))
     with pytest.raises(InvalidArgument):
         await services.keys.revoke("")
+
+
+async def test_a_newer_field_is_ignored_and_an_unknown_scope_opens_nothing(
+    services: DecisionServices,
+) -> None:
+    fields = {"schema": 1, "label": "shop", "scopes": ["serve", "later"], "colour": "red"}
+    await write(services, "newer", json.dumps(fields).encode())
+    assert await services.keys.scopes_of("newer") == {"serve"}
+    assert await services.keys.label_of("newer") == "shop"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"not json",
+        b"[]",
+        b"{}",
+        b'{"label": 1, "scopes": ["serve"]}',
+        b'{"label": "x", "scopes": "serve"}',
+        b'{"label": "x", "scopes": [["serve"]]}',
+        b'{"label": "x", "scopes": ["serve"], "schema": %d}' % (KEY_SCHEMA + 1),
+        b'{"label": "x", "scopes": ["serve"], "schema": "1"}',
+    ],
+)
+async def test_an_unreadable_key_opens_nothing_and_harms_no_other(
+    services: DecisionServices, content: bytes
+) -> None:
+    with pytest.raises(ValueError, match="it "):
+        read_key(content)
+    good = await services.keys.create(label="shop", scopes=frozenset({"serve"}))
+    await write(services, "bad", content)
+    assert await services.keys.scopes_of("bad") is None
+    assert await services.keys.label_of("bad") is None
+    assert await services.keys.scopes_of(good) == {"serve"}
+    assert await services.keys.scopes_of("the-given-key") == {"serve", "admin"}
+    [unreadable] = [one for one in await services.keys.list() if one.label == UNREADABLE]
+    assert unreadable.scopes == frozenset()
+    await services.keys.revoke(unreadable.id)
+    assert [one.label for one in await services.keys.list()] == ["shop"]
+
+
+async def write(services: DecisionServices, secret: str, content: bytes) -> None:
+    """Store a key's record as another version might have written it."""
+    name = KEY + digest_of(secret)
+    assert await services.store.put_document(name=name, document=content, expected=None)
+    await services.registry.settle()
