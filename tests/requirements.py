@@ -94,6 +94,17 @@ def find_chromium() -> Path | None:
     return Path(found) if found else None
 
 
+def find_history() -> Path | None:
+    """Return the repository if the commit before this one can be read from it."""
+    root = Path(__file__).resolve().parent.parent
+    words = ["git", "-C", str(root), "cat-file", "-e", "HEAD~1:service"]
+    try:
+        found = subprocess.run(words, capture_output=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return root if found.returncode == 0 else None
+
+
 REQUIREMENTS = {
     "chromium": Requirement(
         find=find_chromium,
@@ -103,6 +114,10 @@ REQUIREMENTS = {
     "procfs": Requirement(
         find=lambda: Path("/proc/self/environ") if Path("/proc/self/environ").exists() else None,
         remedy="run on Linux",
+    ),
+    "history": Requirement(
+        find=find_history,
+        remedy="clone the repository with its history, and install git",
     ),
     "prometheus": program("prometheus", debian_package="prometheus"),
     "promtool": program("promtool", debian_package="prometheus"),

@@ -79,6 +79,19 @@ async def test_a_document_that_cannot_be_put_is_named(store: MemoryStore, tmp_pa
     assert caught.value.argument == "recommenders.films.context.dimensions"
 
 
+async def test_what_a_newer_version_wrote_is_left_alone_and_the_rest_is_put(
+    store: MemoryStore, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    newer = b'{"schema": 99}'
+    assert await store.put_document(name="recommender/films", document=newer, expected=None)
+    documents = {"films": read_document(FILMS), "songs": read_document(FILMS)}
+    await prepare(Settings(data_dir=tmp_path), documents, demo=False)
+    assert (await store.registry()).documents["recommender/films"] == newer
+    assert "films was left as it is" in caplog.text
+    async with opened(Settings()) as services:
+        assert await services.registry.names() == ["songs"]
+
+
 async def test_an_absent_store_is_waited_for_as_long_as_the_settings_say(
     store: MoodyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ DiscreetError
 ├── StoreUnavailable         the store did not answer; nothing is released (503)
 ├── StoreUnsuitable          the store may lose ledgers or is of another schema; refuse to start
 ├── UnknownRecommender       no such recommender (404)
+├── RecommenderUnreadable    its stored document is nothing that this version can read (503)
 ├── UnknownItem              no such item in this recommender (404 or 422)
 ├── UnknownDecision          no such event, or its recommender is gone (404)
 ├── BudgetExhausted          the principal's budget is spent and the recommender refuses (403)
@@ -76,6 +77,12 @@ class StoreUnsuitable(DiscreetError):
 
 class UnknownRecommender(DiscreetError, LookupError):
     """No recommender of that name."""
+
+
+class RecommenderUnreadable(DiscreetError, LookupError):
+    """A recommender whose stored document this version cannot read; another version may."""
+
+    retry_after = 5
 
 
 class UnknownItem(DiscreetError, LookupError):

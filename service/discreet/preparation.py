@@ -1,6 +1,7 @@
 """What is done once, before any worker serves: the file's recommenders, and a first key."""
 
 import asyncio
+import logging
 import os
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -12,10 +13,12 @@ from discreet import __version__
 from discreet.app import store_of
 from discreet.decisions.keys import KeyRing
 from discreet.decisions.services import DecisionServices, open_services
-from discreet.errors import InvalidArgument, StoreUnavailable
+from discreet.errors import InvalidArgument, RecommenderUnreadable, StoreUnavailable
 from discreet.families.documents import RecommenderDocument
 from discreet.privacy.noise import SystemNoise
 from discreet.settings import Settings
+
+log = logging.getLogger(__name__)
 
 SCOPES = frozenset({"serve", "admin", "metrics"})
 """What a key that is made for a beginner may do: everything on this machine."""
@@ -85,6 +88,9 @@ async def prepare(
         for name, document in recommenders.items():
             try:
                 await services.registry.put(name, document)
+            except RecommenderUnreadable as error:
+                # Perhaps a newer version's, which serves it: only the API may replace it.
+                log.error("the file's recommender %s was left as it is: %s", name, error)
             except InvalidArgument as error:
                 raise InvalidArgument(
                     f"recommenders.{name}.{error.argument}", error.reason

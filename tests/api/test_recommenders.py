@@ -1,10 +1,13 @@
 """Recommenders and items over HTTP: every change is seen by the very next request."""
 
+import json
 from typing import Any
 
 import pytest
 
+from discreet.decisions.registry import RECOMMENDER
 from discreet.families.cards import GuaranteeCard, PriceCard
+from discreet.families.stored import RECORD_SCHEMA
 from tests.api.conftest import FILMS, Caller
 
 pytestmark = pytest.mark.anyio
@@ -211,3 +214,30 @@ async def test_fields_of_other_families_are_refused(caller: Caller) -> None:
     )
     (error,) = answer.json()["errors"]
     assert error["field"] == "candidates[1].features[1]"
+
+
+async def test_one_that_cannot_be_read_is_listed_refused_and_repaired(caller: Caller) -> None:
+    await put(caller, "torn")
+    name = RECOMMENDER + "torn"
+    content = (await caller.store.registry()).documents[name]
+    newer = json.dumps({**json.loads(content), "schema": RECORD_SCHEMA + 1}).encode()
+    for repair in ("PUT", "DELETE"):
+        content = (await caller.store.registry()).documents[name]
+        assert await caller.store.put_document(name=name, document=newer, expected=content)
+        await caller.live["services"].registry.settle()
+        listed = (await caller.get("/recommenders")).json()
+        assert "torn" not in listed["recommenders"]
+        assert [one["name"] for one in listed["unreadable"]] == ["torn"]
+        assert "newer version" in listed["unreadable"][0]["reason"]
+        refused = await caller.ask(recommender="torn")
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
+        assert refused.json()["type"] == "urn:discreet:problem:unreadable-recommender"
+        assert (await caller.get("/recommenders/torn")).status_code == 503
+        assert (await caller.get("/health/ready")).status_code == 200
+        assert (await caller.ask()).status_code == 200
+        if repair == "PUT":
+            assert (await put(caller, "torn")).status_code == 201
+            assert (await caller.ask(recommender="torn")).status_code == 200
+        else:
+            assert (await caller.delete("/recommenders/torn")).status_code == 204
+    assert (await caller.get("/recommenders")).json()["unreadable"] == []

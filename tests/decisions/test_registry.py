@@ -1,13 +1,17 @@
 """Changes are seen by everybody once they are acknowledged, and lose nothing that was learned."""
 
 import asyncio
+import json
+from typing import Any
 
 import pytest
 
+from discreet.decisions.registry import RECOMMENDER
 from discreet.decisions.services import DecisionServices, open_services
-from discreet.errors import InvalidArgument, UnknownItem, UnknownRecommender
+from discreet.errors import InvalidArgument, RecommenderUnreadable, UnknownItem, UnknownRecommender
 from discreet.families.documents import ItemDocument
 from discreet.families.questions import Ask, Feedback
+from discreet.families.stored import RECORD_SCHEMA
 from discreet.privacy.noise import SystemNoise
 from discreet.state.memory import MemoryStore
 from tests.decisions.conftest import ask, document, gathered, privacy
@@ -139,3 +143,61 @@ async def test_every_worker_drops_what_was_replaced(store: MemoryStore) -> None:
     assert closed == [True]
     await first.close()
     await second.close()
+
+
+async def rewritten(services: DecisionServices, name: str, **changes: Any) -> None:
+    """Change a stored record as another version would: `document=…` adds fields to the document."""
+    full = RECOMMENDER + name
+    content = (await services.store.registry()).documents[full]
+    fields = json.loads(content)
+    fields["document"].update(changes.pop("document", {}))
+    fields.update(changes)
+    changed = json.dumps(fields).encode()
+    assert await services.store.put_document(name=full, document=changed, expected=content)
+    await services.registry.settle()
+
+
+async def test_a_newer_field_is_tolerated_and_kept(services: DecisionServices) -> None:
+    await rewritten(services, "films", document={"novelty": 2}, lineage="x")
+    assert await services.registry.unreadable() == {}
+    await services.registry.hide_item("films", "a", True)
+    fields = json.loads((await services.store.registry()).documents[RECOMMENDER + "films"])
+    assert (fields["document"]["novelty"], fields["lineage"]) == (2, "x")
+    assert "novelty" not in await services.registry.show("films")
+    await services.registry.put("films", document())
+    fields = json.loads((await services.store.registry()).documents[RECOMMENDER + "films"])
+    assert "novelty" not in fields["document"]
+    assert fields["lineage"] == "x"
+
+
+async def test_an_unreadable_recommender_harms_no_other_and_can_be_repaired(
+    services: DecisionServices,
+) -> None:
+    await services.registry.put("songs", document())
+    spent = await ask(services)
+    await rewritten(services, "films", schema=RECORD_SCHEMA + 1)
+    assert await services.registry.names() == ["songs"]
+    assert "newer version" in (await services.registry.unreadable())["films"]
+    await ask(services, recommender="songs")
+    with pytest.raises(RecommenderUnreadable, match="newer version"):
+        await ask(services)
+    # A file's recommender must not replace what a newer version may be serving.
+    with pytest.raises(RecommenderUnreadable, match="PUT it anew"):
+        await services.registry.put("films", document())
+    with pytest.raises(RecommenderUnreadable):
+        await services.registry.hide_item("films", "a", True)
+    assert await services.registry.put("films", document(), repair=True)
+    assert await services.registry.unreadable() == {}
+    again = await ask(services)
+    # What was spent under the name stays spent.
+    assert spent.privacy.remaining is not None
+    assert again.privacy.remaining is not None
+    assert again.privacy.remaining.epsilon < spent.privacy.remaining.epsilon
+
+
+async def test_an_unreadable_recommender_can_be_removed(services: DecisionServices) -> None:
+    await rewritten(services, "films", document={"algorithm": "later"})
+    await services.registry.remove("films")
+    assert await services.registry.unreadable() == {}
+    with pytest.raises(UnknownRecommender):
+        await services.registry.remove("films")

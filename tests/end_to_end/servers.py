@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -144,7 +144,12 @@ def environment(**changes: str) -> dict[str, str]:
 
 @contextmanager
 def serving(
-    data: Path, *options: str, key: str = KEY, port: int | None = None, **variables: str
+    data: Path,
+    *options: str,
+    key: str = KEY,
+    port: int | None = None,
+    program: Sequence[str] = (DISCREET,),
+    **variables: str,
 ) -> Iterator[Server]:
     """Start a server with two workers and stop it in the end."""
     port = port or free_port()
@@ -152,7 +157,7 @@ def serving(
     log = data / "output.log"
     with log.open("ab") as output:
         process = subprocess.Popen(
-            [DISCREET, "serve", "--port", str(port), "--data", str(data), "--workers", "2",
+            [*program, "serve", "--port", str(port), "--data", str(data), "--workers", "2",
              *options],
             stdout=output,
             stderr=output,

@@ -46,6 +46,9 @@ KINDS: Mapping[type[errors.DiscreetError], ProblemKind] = {
     errors.StoreUnavailable: STORE_UNAVAILABLE,
     errors.StoreUnsuitable: STORE_UNAVAILABLE,
     errors.UnknownRecommender: ProblemKind("unknown-recommender", 404, "Unknown recommender"),
+    errors.RecommenderUnreadable: ProblemKind(
+        "unreadable-recommender", 503, "Recommender not readable by this version"
+    ),
     errors.UnknownItem: ProblemKind("unknown-item", 404, "Unknown item"),
     errors.UnknownDecision: ProblemKind("unknown-decision", 404, "Unknown recommendation"),
     errors.BudgetExhausted: ProblemKind("budget-exhausted", 403, "Privacy budget spent"),
@@ -129,6 +132,8 @@ def problem_of(error: Exception) -> Problem:
             headers={"Retry-After": str(seconds)},
             retry_after=seconds,
         )
+    if isinstance(error, errors.RecommenderUnreadable):
+        headers["Retry-After"] = str(error.retry_after)
     if isinstance(error, errors.NotAuthenticated):
         headers["WWW-Authenticate"] = "Bearer"
     return _problem(kind, str(error), headers=headers)

@@ -45,9 +45,11 @@ async def put_recommender(
 ) -> Any:
     """Create a recommender (201) or change it (200); what was learned stays.
 
+    One that this version could not read begins anew (201).
+
     Once this has been answered, every worker serves the new document.
     """
-    created = await registry.put(name, document)
+    created = await registry.put(name, document, repair=True)
     response.status_code = 201 if created else 200
     return await registry.show(name)
 
@@ -59,8 +61,12 @@ async def show_recommender(registry: Registry, name: str) -> Any:
 
 @router.get("/recommenders", response_model=schemas.RecommendersAnswer, **described("admin"))
 async def list_recommenders(registry: Registry) -> Any:
-    """List the names of all recommenders."""
-    return {"recommenders": await registry.names()}
+    """List the names of all recommenders, and which of them this version cannot read."""
+    unreadable = await registry.unreadable()
+    return {
+        "recommenders": await registry.names(),
+        "unreadable": [{"name": name, "reason": why} for name, why in unreadable.items()],
+    }
 
 
 @router.delete("/recommenders/{name}", status_code=204, **described("admin", 404, 422))

@@ -320,10 +320,18 @@ class HandleAnswer(BaseModel):
     expires_at: str = Field(examples=["2026-11-16T03:00:00Z"])
 
 
+class UnreadableRecommender(BaseModel):
+    """A recommender that this version cannot read and does not serve."""
+
+    name: str
+    reason: str
+
+
 class RecommendersAnswer(BaseModel):
-    """Every recommender's name."""
+    """Every recommender's name; those that this version cannot read are listed with the reason."""
 
     recommenders: list[str]
+    unreadable: list[UnreadableRecommender] = []
 
 
 class HealthAnswer(BaseModel):

@@ -15,13 +15,14 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from discreet.decisions.tokens import GENERATION_BYTES
 from discreet.errors import (
     DiscreetError,
     InvalidArgument,
+    RecommenderUnreadable,
     StoreUnavailable,
     UnknownItem,
     UnknownRecommender,
@@ -34,24 +35,26 @@ from discreet.families.documents import (
     UnusableItem,
 )
 from discreet.families.registration import FAMILIES, read_stored
-from discreet.families.stored import StoredDocument, describe
+from discreet.families.stored import StoredDocument, UnreadableRecord, describe
 from discreet.state.stores import Configurations
 
 log = logging.getLogger(__name__)
 
 RECOMMENDER = "recommender/"
 KEY = "key/"
+_REPAIR = "; PUT it anew, which loses what it learned, or DELETE it, or use another version"
 _UNKNOWN = "no recommender of that name; GET /recommenders lists them"
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything configured, at one epoch."""
+    """Everything configured, at one epoch; `unreadable` has reasons, by recommender."""
 
     epoch: int
     documents: Mapping[str, bytes]
     recommenders: Mapping[str, Recommender[Any]]
     by_generation: Mapping[bytes, Recommender[Any]]
+    unreadable: Mapping[str, str]
 
 
 Visit = Callable[[Recommender[Any]], Awaitable[None]]
@@ -80,10 +83,19 @@ class RecommenderRegistry:
         self._prepare = prepare
         self._retire = retire
         self._erase = erase
-        self._snapshot = Snapshot(-1, {}, {}, {})
+        self._snapshot = Snapshot(-1, {}, {}, {}, {})
         self._trusted_until = -1.0
         self._refreshing: asyncio.Task[None] | None = None
         self._poll: asyncio.Task[None] | None = None
+
+    def _read(self, name: str, content: bytes) -> Recommender[Any]:
+        try:
+            return self._build(name, read_stored(content))
+        except UnreadableRecord:
+            raise
+        except (DiscreetError, ValueError, LookupError) as error:
+            log.exception("a stored document cannot be served")
+            raise UnreadableRecord("nothing can be built from it") from error
 
     def _build(self, name: str, stored: StoredDocument) -> Recommender[Any]:
         family = FAMILIES[stored.document.algorithm]
@@ -124,6 +136,7 @@ class RecommenderRegistry:
     async def _adopt(self, epoch: int, documents: Mapping[str, bytes]) -> None:
         previous = self._snapshot
         recommenders: dict[str, Recommender[Any]] = {}
+        unreadable: dict[str, str] = {}
         for name, content in documents.items():
             if not name.startswith(RECOMMENDER):
                 continue
@@ -131,12 +144,15 @@ class RecommenderRegistry:
             if previous.documents.get(name) == content:
                 if short in previous.recommenders:
                     recommenders[short] = previous.recommenders[short]
+                else:
+                    unreadable[short] = previous.unreadable[short]
                 continue
             try:
-                recommender = self._build(short, read_stored(content))
-            except (DiscreetError, ValueError, LookupError):
-                # Written by a version that knows more than we do; the others must go on serving.
-                log.exception("a recommender's document cannot be read; it is not served")
+                recommender = self._read(short, content)
+            except UnreadableRecord as reason:
+                # Perhaps of a version that knows more than we do; the others go on serving.
+                log.error("the recommender %s is not served: %s", short, reason)
+                unreadable[short] = str(reason)
                 continue
             await self._prepare(recommender)
             recommenders[short] = recommender
@@ -145,18 +161,25 @@ class RecommenderRegistry:
             documents=dict(documents),
             recommenders=recommenders,
             by_generation={one.generation: one for one in recommenders.values()},
+            unreadable=unreadable,
         )
         for name, dropped in previous.recommenders.items():
             if recommenders.get(name) is not dropped:
                 await self._retire(dropped)
 
     async def find(self, name: str) -> Recommender[Any]:
-        """Return a recommender by name, or raise `UnknownRecommender`."""
+        """Return a recommender by name, or raise `UnknownRecommender`, or why it is not served."""
         snapshot = self.trusted() or await self.current()
         recommender = snapshot.recommenders.get(name)
-        if recommender is None:
-            raise UnknownRecommender(_UNKNOWN)
-        return recommender
+        if recommender is not None:
+            return recommender
+        raise self._absent(name)
+
+    def _absent(self, name: str) -> DiscreetError:
+        reason = self._snapshot.unreadable.get(name)
+        if reason is None:
+            return UnknownRecommender(_UNKNOWN)
+        return RecommenderUnreadable(f"this version cannot read the recommender: {reason}{_REPAIR}")
 
     def by_generation(self, generation: bytes) -> Recommender[Any] | None:
         """Return the recommender that a token belongs to, unless it has been removed."""
@@ -167,8 +190,12 @@ class RecommenderRegistry:
         return list(self._snapshot.recommenders.values())
 
     async def names(self) -> list[str]:
-        """Return every recommender's name, sorted."""
+        """Return the name of every recommender that is served, sorted."""
         return sorted((await self.current()).recommenders)
+
+    async def unreadable(self) -> Mapping[str, str]:
+        """Return the recommenders that this version cannot read, with reasons."""
+        return dict(sorted((await self.current()).unreadable.items()))
 
     async def show(self, name: str) -> dict[str, Any]:
         """Return a recommender's document."""
@@ -181,8 +208,12 @@ class RecommenderRegistry:
 
     # Changing.
 
-    async def put(self, name: str, document: RecommenderDocument) -> bool:
-        """Create or change a recommender; tell whether it is new. What was learned stays."""
+    async def put(self, name: str, document: RecommenderDocument, *, repair: bool = False) -> bool:
+        """Create or change a recommender; tell whether it is new. What was learned stays.
+
+        One that cannot be read is begun anew if `repair` says so, and left alone otherwise: it may
+        be another version's, which still serves it.
+        """
 
         def change(stored: StoredDocument | None) -> StoredDocument:
             if stored is None:
@@ -190,9 +221,11 @@ class RecommenderRegistry:
                 stored = StoredDocument(document, generation, self._resources.clock(), {}, 0)
             else:
                 _refuse_reshaping(stored.document, document)
+                # Whoever puts a document says all of it.
+                stored = replace(stored, unknown={})
             return stored.with_document(document)
 
-        return await self._change(name, change)
+        return await self._change(name, change, repair=repair)
 
     async def add_items(self, name: str, items: Sequence[ItemDocument]) -> None:
         """Add items, or replace the settings of those that are there."""
@@ -236,20 +269,41 @@ class RecommenderRegistry:
         await self._change(name, change)
 
     async def remove(self, name: str) -> None:
-        """Remove a recommender and everything it learned. Ledgers stay."""
-        recommender = await self.find(name)
+        """Remove a recommender and everything it learned. Ledgers stay.
+
+        Of one that cannot be read only the document goes: where it learned is not known here.
+        """
+        snapshot = self.trusted() or await self.current()
+        recommender = snapshot.recommenders.get(name)
+        if recommender is None and name not in snapshot.unreadable:
+            raise UnknownRecommender(_UNKNOWN)
         if not await self._store.remove_document(name=RECOMMENDER + name):
             raise UnknownRecommender(_UNKNOWN)
         await self.settle()
-        await self._erase(recommender)
+        if recommender is not None:
+            await self._erase(recommender)
 
     async def _change(
-        self, name: str, change: Callable[[StoredDocument | None], StoredDocument]
+        self,
+        name: str,
+        change: Callable[[StoredDocument | None], StoredDocument],
+        *,
+        repair: bool = False,
     ) -> bool:
         full = RECOMMENDER + name
         while True:
             expected = (await self._store.registry()).documents.get(full)
-            changed = change(read_stored(expected) if expected is not None else None)
+            standing = None
+            if expected is not None:
+                try:
+                    standing = read_stored(expected)
+                except UnreadableRecord as reason:
+                    if not repair:
+                        raise RecommenderUnreadable(
+                            f"this version cannot read the recommender: {reason}{_REPAIR}"
+                        ) from None
+                    log.warning("the recommender %s begins anew: it could not be read", name)
+            changed = change(standing)
             content = changed.encode()
             if content == expected:
                 break
@@ -258,7 +312,7 @@ class RecommenderRegistry:
             if await self._store.put_document(name=full, document=content, expected=expected):
                 await self.settle()
                 break
-        return expected is None
+        return standing is None
 
     async def settle(self) -> None:
         """Return once no worker can still be answering from before the last change."""

@@ -4,11 +4,11 @@ A further family is its package and one line here (or one call of `register`, be
 imported).
 """
 
-import json
 from functools import lru_cache
 from typing import Annotated, Any, Union
 
 from pydantic import Field, TypeAdapter
+from pydantic_core import to_json
 
 from discreet.families.collaborative.recommender import CollaborativeRecommender
 from discreet.families.contract import Recommender
@@ -17,7 +17,7 @@ from discreet.families.fclub.recommender import ClusterRecommender
 from discreet.families.mirror_descent.recommender import MirrorDescentRecommender
 from discreet.families.p_dap.recommender import PartitionRecommender
 from discreet.families.p_rec.recommender import VotersRecommender
-from discreet.families.stored import StoredDocument
+from discreet.families.stored import StoredDocument, decode
 
 FAMILIES: dict[str, type[Recommender[Any]]] = {}
 
@@ -45,15 +45,8 @@ def read_document(fields: Any) -> RecommenderDocument:
 
 
 def read_stored(content: bytes) -> StoredDocument:
-    """Return the record that `StoredDocument.encode` wrote."""
-    fields: dict[str, Any] = json.loads(content)
-    return StoredDocument(
-        document=_adapter().validate_json(json.dumps(fields["document"])),
-        generation=bytes.fromhex(fields["generation"]),
-        created=fields["created"],
-        slots=fields["slots"],
-        next_slot=fields["next_slot"],
-    )
+    """Return the record that `StoredDocument.encode` wrote, or raise `UnreadableRecord`."""
+    return decode(content, lambda fields: _adapter().validate_json(to_json(fields)))
 
 
 for each in (

@@ -2,36 +2,69 @@
 
 Items own *slots*, positions in every vector of statistics. A slot belongs to its item for ever:
 hiding keeps it, removing retires it, and a new item never inherits another's clicks.
+
+Several versions of the service may share a store, so a record
+
+- says which version must be understood to read it (`schema`): whatever an older reader would get
+  wrong raises that number, and older readers refuse the record;
+- holds no defaults: what nobody wrote is not there, so a field is stored only once it is used;
+- keeps what this version does not know (`unknown`): fields that are new are carried along, in the
+  place where they were found, whenever the record is written again.
+
+A field below `privacy` is never skipped. A promise that is not understood cannot be kept.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import ValidationError
 
 from discreet.families.documents import RecommenderDocument
 
 Slots = npt.NDArray[np.intp]
 
+RECORD_SCHEMA = 1
+"""What this version writes, and the newest that it reads."""
+_OURS = frozenset({"schema", "document", "generation", "created", "slots", "next_slot"})
+_PROMISE = "privacy"
+
+Path = tuple[str | int, ...]
+
+
+class UnreadableRecord(ValueError):
+    """A stored record that this version cannot use; the message says why, in a sentence."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """`generation` names what was learned under this recommender; `created` is when it began."""
+    """`generation` names what was learned under this recommender; `created` is when it began.
+
+    `unknown` holds fields that a newer version wrote: into the document by their path, in which
+    an item stands under its id, and beside it by their name (`beside`).
+    """
 
     document: RecommenderDocument
     generation: bytes
     created: float
     slots: Mapping[str, int]
     next_slot: int
+    unknown: Mapping[Path, Any] = field(default_factory=dict)
+    beside: Mapping[str, Any] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         """Return the bytes that the store keeps; equal records give equal bytes."""
+        written = _written(self.document)
+        for path, value in self.unknown.items():
+            _put_back(written, path, value)
         return json.dumps(
             {
-                "document": describe(self.document),
+                **self.beside,
+                "schema": RECORD_SCHEMA,
+                "document": written,
                 "generation": self.generation.hex(),
                 "created": self.created,
                 "slots": dict(self.slots),
@@ -55,5 +88,117 @@ class StoredDocument:
 
 
 def describe(document: RecommenderDocument) -> dict[str, Any]:
-    """Return the document as the API shows it."""
+    """Return the document as the API shows it, with every default."""
     return document.model_dump(mode="json", exclude_none=True)
+
+
+def decode(content: bytes, validate: Callable[[Any], RecommenderDocument]) -> StoredDocument:
+    """Return the record that `StoredDocument.encode` wrote, here or in another version.
+
+    Raises `UnreadableRecord`, whose message repeats nothing of the record but names of fields.
+    """
+    try:
+        fields = json.loads(content)
+        schema = fields.get("schema", RECORD_SCHEMA)
+        if type(schema) is not int or schema > RECORD_SCHEMA:
+            raise _newer(schema)
+        raw, generation = fields["document"], bytes.fromhex(fields["generation"])
+        created, next_slot = float(fields["created"]), int(fields["next_slot"])
+        slots = {str(owner): int(slot) for owner, slot in fields["slots"].items()}
+        beside = {name: value for name, value in fields.items() if name not in _OURS}
+    except UnreadableRecord:
+        raise
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise UnreadableRecord("it is damaged") from None
+    document, unknown = _tolerantly(raw, validate)
+    return StoredDocument(document, generation, created, slots, next_slot, unknown, beside)
+
+
+def _newer(schema: object) -> UnreadableRecord:
+    number = f" as schema {schema}" if type(schema) is int else ""
+    return UnreadableRecord(
+        f"it was written{number} by a newer version, and this one reads up to {RECORD_SCHEMA}"
+    )
+
+
+def _written(document: RecommenderDocument) -> dict[str, Any]:
+    """Return what somebody wrote of a document: no defaults."""
+    written = document.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+    return {**written, "algorithm": document.algorithm}
+
+
+def _tolerantly(
+    raw: Any, validate: Callable[[Any], RecommenderDocument]
+) -> tuple[RecommenderDocument, dict[Path, Any]]:
+    """Validate without the fields that this version does not know; return those beside it."""
+    try:
+        return validate(raw), {}
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_input=False, include_context=False)
+    unknown: dict[Path, Any] = {}
+    for problem in problems:
+        path = _path_in(raw, problem["loc"])
+        if problem["type"] != "extra_forbidden" or not path:
+            continue
+        if path[0] == _PROMISE:
+            raise UnreadableRecord(
+                f"its {'.'.join(map(str, path))} is not known to this version, which cannot keep "
+                "a promise that it does not understand"
+            )
+        holder = raw
+        for step in path[:-1]:
+            holder = holder[step]
+        named = _by_id(raw, path)
+        if path[-1] in holder:
+            unknown[named] = holder.pop(path[-1])
+    try:
+        return validate(raw), unknown
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        if first["type"] == "union_tag_invalid":
+            raise UnreadableRecord("its algorithm is not known to this version") from None
+        where = ".".join(map(str, _path_in(raw, first["loc"]))) or "document"
+        raise UnreadableRecord(
+            f"its {where} is nothing that this version can serve ({first['type']})"
+        ) from None
+
+
+def _path_in(raw: Any, location: tuple[int | str, ...]) -> Path:
+    """Return where in the document an error is: pydantic also names the variants of unions."""
+    path: list[str | int] = []
+    node = raw
+    for step in location:
+        in_dict = isinstance(node, dict) and step in node
+        in_list = isinstance(node, list) and isinstance(step, int) and step < len(node)
+        if in_dict or in_list:
+            node = node[step]
+            path.append(step)
+    return tuple(path)
+
+
+def _by_id(raw: Any, path: Path) -> Path:
+    """Return a path in which an element of a list stands under its id, if it has one."""
+    named: list[str | int] = []
+    node = raw
+    for step in path:
+        node = node[step]
+        is_place = isinstance(step, int) and isinstance(node, dict) and "id" in node
+        named.append(str(node["id"]) if is_place else step)
+    return tuple(named)
+
+
+def _put_back(written: dict[str, Any], path: Path, value: Any) -> None:
+    """Put a field where it was found, unless what held it is gone."""
+    node: Any = written
+    for step in path[:-1]:
+        if isinstance(node, dict):
+            node = node.setdefault(str(step), {})
+        elif isinstance(step, int):
+            node = node[step] if step < len(node) else None
+        else:
+            found = (one for one in node if isinstance(one, dict) and one.get("id") == step)
+            node = next(found, None)
+        if not isinstance(node, dict | list):
+            return
+    if isinstance(node, dict):
+        node[str(path[-1])] = value

@@ -1,0 +1,112 @@
+"""This commit and the one before it, side by side on one store, as during any upgrade."""
+
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from discreet.state.embedded import EmbeddedStore
+from tests.end_to_end.servers import Server, private, serving
+from tests.requirements import REQUIREMENTS
+
+MAIN = "import sys; from discreet.cli import main; sys.exit(main())"
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Server]]:
+    """Start the two; the older one uses the store of the newer one."""
+    root = REQUIREMENTS["history"].find()
+    assert root is not None
+    older = tmp_path_factory.mktemp("older")
+    archive = subprocess.run(
+        ["git", "-C", str(root), "archive", "HEAD~1", "service"], check=True, capture_output=True
+    ).stdout
+    with tarfile.open(fileobj=BytesIO(archive)) as files:
+        files.extractall(older, filter="data")
+    data = tmp_path_factory.mktemp("newer")
+    program = (sys.executable, "-P", "-c", MAIN)
+    with (
+        serving(data) as new,
+        serving(
+            older / "data",
+            "--store", EmbeddedStore(data).url,
+            program=program,
+            PYTHONPATH=str(older / "service"),
+        ) as old,
+    ):  # fmt: skip
+        assert str(older) in where(older / "service")
+        yield new, old
+
+
+def where(service: Path) -> str:
+    """Return the file from which that program imports the package: not ours."""
+    words = [sys.executable, "-P", "-c", "import discreet; print(discreet.__file__)"]
+    found = subprocess.run(
+        words, env={"PYTHONPATH": str(service)}, check=True, capture_output=True, text=True
+    )
+    return found.stdout
+
+
+def recommend(server: Server, **fields: Any) -> dict[str, Any]:
+    body = {"recommender": "films", "client": "ada", "context": [0.2, 0.8], **fields}
+    answer = server.client.post("/recommend", json=body)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+@pytest.mark.needs("history")
+def test_two_versions_share_recommenders_ledgers_tokens_and_keys(
+    both: tuple[Server, Server],
+) -> None:
+    new, old = both
+    for writer, reader in (both, (old, new)):
+        writer.put("films", privacy=private(1.0, 20.0), items=["a", "b"])
+        assert reader.client.post("/recommenders/films/items", json={"items": ["c"]}).is_success
+        shown = [server.client.get("/recommenders/films").json() for server in both]
+        assert shown[0] == shown[1]
+        assert [item["id"] for item in shown[0]["items"]] == ["a", "b", "c"]
+        answer = recommend(writer, client="bob")
+        feedback = {"recommendation_id": answer["recommendation_id"], "reward": 1.0}
+        assert reader.client.post("/feedback", json=feedback).json()["duplicate"] is False
+        assert writer.client.post("/feedback", json=feedback).json()["duplicate"] is True
+        again = [recommend(server, client="eve", event_id=writer.url) for server in both]
+        assert again[0] == again[1]
+    told = [recommend(both[count % 2])["personalised"] for count in range(40)]
+    assert 0 < sum(told) < 40
+    assert told == sorted(told, reverse=True)
+    assert new.budget("films", "ada") == old.budget("films", "ada") == sum(told)
+
+
+@pytest.mark.needs("history")
+def test_a_key_of_one_version_opens_the_other(both: tuple[Server, Server]) -> None:
+    for maker, other in (both, (both[1], both[0])):
+        store = ["--data", str(maker.data)]
+        if maker is both[1]:
+            store += ["--store", EmbeddedStore(both[0].data).url]
+        made = command(maker, "keys", "create", "--label", "shop", "--scope", "serve", *store)
+        answer = httpx.post(
+            other.url + "/recommend",
+            json={"recommender": "nothing", "client": "x", "context": [0.0]},
+            headers={"Authorization": f"Bearer {made}"},
+        )
+        assert answer.status_code == 404, answer.text
+
+
+def command(server: Server, *words: str) -> str:
+    service = server.data.parent / "service"
+    variables = {"PYTHONPATH": str(service)} if service.exists() else {}
+    found = subprocess.run(
+        [sys.executable, "-P", "-c", MAIN, *words],
+        env={"PATH": "/usr/bin:/bin", **variables},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return found.stdout.strip()
