@@ -1,8 +1,9 @@
 # syntax=docker/dockerfile:1
 # The server, in two stages: what builds it stays behind. Run it as `docker run … serve`.
 #
-# Another base, or a wheelhouse instead of an index, by build arguments:
-#   --build-arg BASE=registry.example.org/python:3.11-slim
+# Another base, or a wheelhouse instead of an index, by build arguments. A tag can be moved to another
+# image afterwards, a digest cannot: `docker buildx imagetools inspect` shows it, and releases use it.
+#   --build-arg BASE=registry.example.org/python:3.11-slim@sha256:…
 #   --build-arg PIP_ARGUMENTS="--no-index --find-links /wheels"
 ARG BASE=docker.io/library/python:3.11.14-slim-bookworm
 
@@ -16,16 +17,22 @@ WORKDIR /src
 RUN python3 -m venv /opt/discreet \
     && { command -v strip || { apt-get update && apt-get install --yes --no-install-recommends binutils \
          && rm -rf /var/lib/apt/lists/*; }; }
-# The dependencies first: they change less often than the service does.
-COPY constraints.txt pyproject.toml README.md LICENSE ./
-COPY service/discreet/__init__.py service/discreet/
-# hadolint ignore=SC2086,DL3013
-RUN /opt/discreet/bin/pip install --quiet ${PIP_ARGUMENTS} -c constraints.txt setuptools \
-    && /opt/discreet/bin/pip install --quiet ${PIP_ARGUMENTS} -c constraints.txt --no-build-isolation '.[collaborative]'
+# The dependencies first: they change less often than the service does. Every file is held against
+# its hash, and what builds the service has an environment of its own, which stays behind.
+COPY deploy/image deploy/image
+# hadolint ignore=SC2086,DL3013,DL3042
+RUN python3 -m venv /opt/build \
+    && /opt/build/bin/pip install --quiet ${PIP_ARGUMENTS} --require-hashes -r deploy/image/build.lock \
+    && /opt/discreet/bin/pip install --quiet ${PIP_ARGUMENTS} --no-deps --require-hashes \
+         -r deploy/image/service.lock
+COPY pyproject.toml README.md LICENSE ./
 COPY service service
-# hadolint ignore=SC2086,DL3013
-RUN /opt/discreet/bin/pip install --quiet ${PIP_ARGUMENTS} --no-deps --force-reinstall --no-build-isolation . \
+# The list of everything in it (CycloneDX) stands in the image: /opt/discreet/sbom.cdx.json.
+RUN /opt/build/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir /opt/build/wheels . \
+    && /opt/discreet/bin/pip install --quiet --no-index --no-deps /opt/build/wheels/*.whl \
     && /opt/discreet/bin/pip uninstall --quiet --yes setuptools pip \
+    && /opt/build/bin/cyclonedx-py environment --of JSON -o /opt/discreet/sbom.cdx.json \
+         --pyproject pyproject.toml --mc-type application /opt/discreet/bin/python \
     && rm -rf /opt/discreet/lib/python3*/site-packages/scipy/*/tests \
            /opt/discreet/lib/python3*/site-packages/implicit/gpu/_cuda*.so \
     && strip --strip-unneeded /opt/discreet/lib/python3*/site-packages/opendp/lib/*.so \

@@ -50,9 +50,11 @@ bench: ## measure beside a floor and an alternative: make bench [ARGS="--quick -
 	@command -v wrk >/dev/null || .ci/apt wrk >&2 || true
 	@exec $(BIN)/python loadtests/bench.py $(ARGS)
 
-wheel: environment ## build dist/discreet-*.whl
+wheel: environment ## build dist/discreet-*.whl, and beside it the list of what it runs with (CycloneDX)
 	rm -rf build dist
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --of JSON -o dist/sbom.cdx.json \
+		deploy/image/service.lock
 
 pictures: environment ## draw the live page's and the hub's pictures anew, from running ones, into docs/img
 	@$(BIN)/python -m tests.browser.picture docs/img

@@ -20,6 +20,7 @@ NAME = "discreet"
 SETTINGS = {
     "keys.existingSecret": "discreet-keys",
     "valkey.existingSecret": "discreet-valkey",
+    "valkey.tls.existingSecret": "discreet-valkey-tls",
     "metrics.serviceMonitor.enabled": "true",
     "metrics.rules.enabled": "true",
     "metrics.dashboards.enabled": "true",

@@ -52,7 +52,7 @@ def repository_files(root: Path = ROOT) -> list[Path]:
     """
     lines = (root / ".gitignore").read_text().split()
     folders = [line.rstrip("/") for line in lines if line.endswith("/")] + [".git"]
-    names = [line for line in lines if not line.endswith("/")]
+    names = [line for line in lines if not line.endswith("/")] + [".git"]  # a worktree's is a file
 
     def matches(name: str, patterns: list[str]) -> bool:
         return any(fnmatch.fnmatch(name, pattern) for pattern in patterns)

@@ -126,6 +126,8 @@ REQUIREMENTS = {
         find=lambda: K6 if K6.exists() else None,
         remedy="run `.ci/environment dev`",
     ),
+    # Debian's tools are one program with the server, which speaks TLS; the embedded store does not.
+    "redis-check-rdb": program("redis-check-rdb", debian_package="redis-tools"),
     "npm": program("npm", debian_package="npm"),
     "kubectl": program("kubectl", debian_package="kubernetes-client"),
     "checkov": tool("checkov/bin/checkov"),

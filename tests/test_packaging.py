@@ -114,6 +114,29 @@ def test_every_dependency_is_pinned_to_a_version_that_it_allows() -> None:
             assert requirement.specifier.contains(pins[name]), requirement
 
 
+def _locked(name: str) -> dict[str, str]:
+    """Return what one of the image's locks names; every entry has at least one hash."""
+    text = (ROOT / "deploy" / "image" / f"{name}.lock").read_text()
+    entries = re.findall(
+        r"^([\w.-]+)==([\w.+!]+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)", text, re.M
+    )
+    assert len(entries) == len(re.findall(r"^[^#\s]", text, re.MULTILINE)), "an entry has no hash"
+    return {canonicalize_name(entry): version for entry, version, _ in entries}
+
+
+def test_the_image_is_made_of_the_pinned_versions() -> None:
+    pins = _pins()
+    service, build = _locked("service"), _locked("build")
+    # Only Pythons before 3.11.3 need async-timeout, and Debian's is one; the pins' is newer.
+    assert {**service, **build}.items() - {("async-timeout", "5.0.1")} <= pins.items()
+    groups = [PROJECT["dependencies"], PROJECT["optional-dependencies"]["collaborative"]]
+    named = {canonicalize_name(Requirement(line).name) for group in groups for line in group}
+    assert named <= service.keys()
+    # What only building needs stays out of what is served.
+    assert "cyclonedx-bom" in build
+    assert "cyclonedx-bom" not in service
+
+
 def test_every_make_target_that_a_page_names_exists() -> None:
     targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     pages = [path for path in house.repository_files() if path.suffix == ".md"]

@@ -5,7 +5,8 @@ comes from a registry; this check makes one of Debian's own packages instead (mm
 hands pip a wheelhouse that this machine's pip filled, so that it needs what pip and apt need and
 nothing else. What is checked:
 
-    - it builds, and holds neither pip nor a compiler nor anything of the repository but the service
+    - it builds from files that have the hashes in deploy/image, and lists what it is made of
+    - it holds neither pip nor a compiler nor anything of the repository but the service
     - it runs as nobody in particular, on a read-only root, without capabilities
     - it answers, learns, tells its health by its own HEALTHCHECK
     - told to stop, it finishes and ends with 0, and what it learned and spent is there afterwards
@@ -20,7 +21,6 @@ import signal
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,8 +36,6 @@ from tests.requirements import REQUIREMENTS
 IMAGE = "localhost/discreet:check"
 BASE = "localhost/discreet-base:check"
 PACKAGES = "python3,python3-venv,ca-certificates,binutils"
-# Debian's Python 3.11.2 needs it for redis; newer ones do not.
-BESIDES = ("async-timeout",)
 KEY = "key-for-the-image"
 USER = 10001
 
@@ -124,14 +122,13 @@ def make_base(shop: Workshop) -> None:
 
 
 def make_wheels(shop: Workshop) -> Path:
-    """Fill a folder with what the service needs, in its pinned versions."""
+    """Fill a folder with the files that the image's locks name; each has the hash it has there."""
     wheels = shop.folder / "wheels"
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    needs = project["dependencies"] + project["optional-dependencies"]["collaborative"]
-    shop.run(
-        sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check",
-        "--wheel-dir", wheels, "-c", ROOT / "constraints.txt", "setuptools", *BESIDES, *needs,
-    )  # fmt: skip
+    for lock in sorted((ROOT / "deploy" / "image").glob("*.lock")):
+        shop.run(
+            sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
+            "--no-deps", "--require-hashes", "--dest", wheels, "-r", lock,
+        )  # fmt: skip
     return wheels
 
 
@@ -235,6 +232,10 @@ def check_inside(shop: Workshop, name: str, image: dict[str, Any]) -> None:
     for absent in ("pip", "gcc"):
         found = shop.podman("exec", name, "sh", "-c", f"command -v {absent}", check=False)
         expect(not found, f"the image holds {found}")
+    parts = json.loads(inside("cat", "/opt/discreet/sbom.cdx.json"))["components"]
+    listed = {part["name"] for part in parts}
+    expect({"fastapi", "numpy", "opendp"} <= listed, "its list of parts is not complete")
+    expect("cyclonedx-bom" not in listed, "what built it is still in it")
     written = shop.podman("exec", name, "sh", "-c", "touch /opt/x && echo yes", check=False)
     expect(written != "yes", "its root can be written")
 

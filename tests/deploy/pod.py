@@ -15,6 +15,7 @@ from tests.deploy.charts import CHART, RELEASE_NAME, objects, only, pod_of, temp
 from tests.deploy.valkey import own_store
 from tests.end_to_end.servers import free_port
 
+SERVICE = f"{RELEASE_NAME}-valkey"
 VALUES = CHART / "ci" / "trial-values.yaml"
 Objects = tuple[dict[str, Any], ...]
 
@@ -33,7 +34,7 @@ def _named(found: Objects, kind: str, name: str) -> dict[str, Any]:
     return one
 
 
-def mounts(found: Objects, pod: dict[str, Any], folder: Path, store: str) -> list[str]:
+def mounts(found: Objects, pod: dict[str, Any], folder: Path, port: int) -> list[str]:
     """Write a pod's volumes into a folder; return podman's options for them."""
     (container,) = pod["containers"]
     group = pod["securityContext"]["fsGroup"]
@@ -47,8 +48,8 @@ def mounts(found: Objects, pod: dict[str, Any], folder: Path, store: str) -> lis
         place = folder / mount["name"]
         place.mkdir(parents=True)
         for name, content in files_of(found, volume).items():
-            # In a cluster the Service's name leads to Valkey; here it listens on this machine.
-            content = content.replace(f"{RELEASE_NAME}-valkey:6379".encode(), store.encode())
+            # The Service's name leads to this machine, where Valkey listens at another port.
+            content = content.replace(f"{SERVICE}:6379".encode(), f"{SERVICE}:{port}".encode())
             (place / name).write_bytes(content)
             os.chown(place / name, 0, group)
             mode = volume.get("secret", {}).get("defaultMode", 0o644)
@@ -69,6 +70,7 @@ def strictness(pod: dict[str, Any]) -> list[str]:
         "--user", f"{whole['runAsUser']}:{whole['runAsGroup']}",
         "--group-add", str(whole["fsGroup"]),
         "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024", "--network", "host",
+        "--add-host", f"{SERVICE}:127.0.0.1",
     ]  # fmt: skip
 
 
@@ -88,12 +90,11 @@ def check_deployment(shop: Any, image: str) -> str:
     (folder / "valkey").mkdir()
     with own_store(found, folder / "valkey", password=password) as store:
         name = f"discreet-pod-{port}"
-        address = f"127.0.0.1:{store.port}"
         (container,) = server["containers"]
         environment = {entry["name"]: entry["value"] for entry in container["env"]} | here
         shop.podman(
             "run", "--detach", "--no-healthcheck", "--name", name, *strictness(server),
-            *mounts(found, server, folder / "server", address), *_flags(environment),
+            *mounts(found, server, folder / "server", store.port), *_flags(environment),
             image, *container["args"],
         )  # fmt: skip
         try:
@@ -102,7 +103,7 @@ def check_deployment(shop: Any, image: str) -> str:
             environment = {entry["name"]: entry["value"] for entry in container["env"]}
             said = shop.podman(
                 "run", "--rm", "--no-healthcheck", *strictness(test),
-                *mounts(found, test, folder / "test", address),
+                *mounts(found, test, folder / "test", store.port),
                 *_flags(environment | {"URL": f"http://127.0.0.1:{port}"}),
                 "--entrypoint", container["command"][0], image,
                 *container["command"][1:], *container["args"],

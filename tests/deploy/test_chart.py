@@ -76,9 +76,9 @@ def test_the_defaults_are_complete(tmp_path: Path) -> None:
     found = tuple(objects(answer.stdout))
     kinds = sorted(each["kind"] for each in found)
     assert kinds == [
-        "ConfigMap", "ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Pod",
-        "PodDisruptionBudget", "Secret", "Secret", "Service", "Service", "Service",
-        "ServiceAccount", "StatefulSet",
+        "ConfigMap", "ConfigMap", "Deployment", "HorizontalPodAutoscaler", "NetworkPolicy",
+        "NetworkPolicy", "Pod", "PodDisruptionBudget", "Secret", "Secret", "Secret",
+        "Service", "Service", "Service", "ServiceAccount", "StatefulSet",
     ]  # fmt: skip
     _everything_that_is_named_exists(found)
 
@@ -182,7 +182,8 @@ def test_wrong_values_are_refused(wrong: str, named: str) -> None:
         (["store.url=redis://x", "store.existingSecret=y"], "either url or existingSecret"),
         (["keys.tokenKeys=true"], "needs keys.existingSecret"),
         (["ingress.enabled=true"], "name at least one host"),
-        (["networkPolicy.enabled=true", "store.url=redis://x"], "say where the store is"),
+        (["store.url=redis://x"], "say where the store is"),
+        (["peers.existingSecret=x"], "say where the peers are"),
     ],
 )
 def test_values_that_contradict_each_other_are_refused(wrong: list[str], named: str) -> None:

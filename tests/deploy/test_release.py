@@ -1,6 +1,8 @@
 """What the chart starts and says: its notes, its Valkey, its test, each tried for real."""
 
 import shutil
+import socket
+import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +68,7 @@ def test_the_notes_warn_of_a_ledger_that_can_be_lost(tmp_path: Path) -> None:
     assert "WARNING: the store has no disk" in notes
 
 
+@pytest.mark.needs("redis-check-rdb")
 def test_the_store_that_comes_along_keeps_its_promises(tmp_path: Path) -> None:
     secret = "open-sesame"
     promised = {
@@ -75,14 +78,31 @@ def test_the_store_that_comes_along_keeps_its_promises(tmp_path: Path) -> None:
         "maxmemory-policy": "noeviction",
     }
     with own_store(rendered(DEFAULT), tmp_path, password=secret) as store:
-        patience = Retry(ConstantBackoff(0.1), 100)
-        with redis.Redis(port=store.port, password=secret, retry=patience) as asked:
+
+        def client(**changes: Any) -> redis.Redis:
+            patience = Retry(ConstantBackoff(0.1), 100)
+            tls = {"ssl": True, "ssl_ca_certs": str(store.authority), "ssl_check_hostname": False}
+            return redis.Redis(port=store.port, **{"retry": patience, **tls, **changes})
+
+        with client(password=secret) as asked:
             assert asked.ping()
             told = asked.config_get(*promised)
         assert {_text(name): _text(value) for name, value in told.items()} == promised
         assert secret not in Path(f"/proc/{store.process.pid}/cmdline").read_text()
-        with pytest.raises(redis.AuthenticationError), redis.Redis(port=store.port) as stranger:
+        with pytest.raises(redis.AuthenticationError), client() as stranger:
             stranger.ping()
+        once = Retry(ConstantBackoff(0), 0)
+        with pytest.raises(redis.ConnectionError), client(ssl=False, retry=once) as listening:
+            listening.ping()
+        # The certificate is for the Service's name, and for no other.
+        named = ssl.create_default_context(cafile=store.authority)
+        for name, welcome in ((f"{RELEASE_NAME}-valkey", True), ("elsewhere", False)):
+            with socket.create_connection(("127.0.0.1", store.port), 30) as plain:
+                if welcome:
+                    named.wrap_socket(plain, server_hostname=name).close()
+                else:
+                    with pytest.raises(ssl.SSLCertVerificationError):
+                        named.wrap_socket(plain, server_hostname=name)
     assert store.process.returncode == 0
 
 

@@ -1,5 +1,10 @@
-"""The chart's own Valkey, started with its pod's command and configuration on this machine."""
+"""The chart's own Valkey, started with its pod's command and configuration on this machine.
 
+The embedded store's program speaks no TLS. Debian's does: `redis-check-rdb` is the server under
+another name, and behaves as such when it is called by the server's.
+"""
+
+import base64
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,18 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discreet.state.keeper import find_server
 from tests.deploy.charts import only, pod_of
 from tests.end_to_end.servers import free_port
+from tests.requirements import REQUIREMENTS
 
 MOUNTS = ("/etc/valkey", "/run/valkey")
+TLS = "/run/valkey-tls"
 
 
 @dataclass(frozen=True)
 class Valkey:
-    """Where it listens, and its process."""
+    """Where it listens, who signed its certificate, and its process."""
 
     port: int
+    authority: Path
     process: subprocess.Popen[bytes]
 
 
@@ -33,19 +40,24 @@ def own_store(
     port = free_port()
     text = only(found, "ConfigMap", "valkey")["data"]["valkey.conf"]
     text = text.replace("dir /data", f"dir {folder}").replace("6379", str(port))
-    (folder / "valkey.conf").write_text(text)
+    (folder / "valkey.conf").write_text(text.replace(TLS, str(folder)))
     (folder / "valkey-password").write_text(password)
+    for name, content in only(found, "Secret", "valkey-tls")["data"].items():
+        (folder / name).write_bytes(base64.b64decode(content))
     script = container["args"][0]
     for mount in MOUNTS:
         assert mount in script
         script = script.replace(mount, str(folder))
+    server = REQUIREMENTS["redis-check-rdb"].find()
+    assert server is not None
+    (folder / "valkey-server").symlink_to(server)
     process = subprocess.Popen(
         [*container["command"], script],
-        env={"PATH": f"{Path(find_server()).parent}:/usr/bin:/bin"},
+        env={"PATH": f"{folder}:/usr/bin:/bin"},
         stdout=subprocess.DEVNULL,
     )
     try:
-        yield Valkey(port, process)
+        yield Valkey(port, folder / "ca.crt", process)
     finally:
         process.terminate()
         process.wait(30)

@@ -91,6 +91,13 @@ app.kubernetes.io/component: store
 {{- default (printf "%s-valkey" (include "discreet.fullname" .)) .Values.valkey.existingSecret -}}
 {{- end -}}
 
+{{- /* The Secret with the certificate of the chart's own Valkey; nothing if it speaks no TLS. */ -}}
+{{- define "discreet.valkeyTlsSecret" -}}
+{{- if and (include "discreet.ownStore" .) .Values.valkey.tls.enabled -}}
+{{- default (printf "%s-valkey-tls" (include "discreet.fullname" .)) .Values.valkey.tls.existingSecret -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* The Secret that holds `store-url`; nothing if the URL stands in the values. */ -}}
 {{- define "discreet.storeSecret" -}}
 {{- if include "discreet.ownStore" . -}}
