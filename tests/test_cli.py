@@ -160,7 +160,7 @@ def test_keys_can_be_made_before_the_first_start(tmp_path: Path) -> None:
     made = run("keys", "create", "--label", "shop", "--scope", "serve", "--scope", "metrics", *data)
     assert re.fullmatch(r"dk_[A-Za-z0-9_-]{43}\n", made.stdout)
     (line,) = run("keys", "list", *data).stdout.splitlines()
-    key_id, scopes, label = line.split()
+    key_id, scopes, _, label = line.split()
     assert (scopes, label) == ("metrics,serve", "shop")
     wrong = run("keys", "revoke", "000000000000", *data)
     assert wrong.returncode == 2

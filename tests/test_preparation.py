@@ -41,8 +41,9 @@ async def test_recommenders_are_put_and_a_first_key_is_made_once(
     assert await prepared(tmp_path) == Prepared()
     async with opened(Settings()) as services:
         assert await services.registry.names() == ["films"]
-        scopes = await services.keys.scopes_of(first.key)
-        assert scopes == {"serve", "admin", "metrics"}
+        grant = await services.keys.grant_of(first.key)
+        assert grant is not None
+        assert grant.scopes == {"serve", "admin", "metrics"}
 
 
 async def test_a_given_key_is_enough(store: MemoryStore, tmp_path: Path) -> None:
@@ -68,7 +69,7 @@ async def test_the_demos_key_is_in_a_file_and_renewed_if_that_is_lost(
     assert second.key not in (None, first.key)
     async with opened(Settings()) as services:
         assert first.key is not None
-        assert await services.keys.scopes_of(first.key) is None
+        assert await services.keys.grant_of(first.key) is None
 
 
 async def test_a_document_that_cannot_be_put_is_named(store: MemoryStore, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from discreet import __version__, logs
-from discreet.api import clients, direct, operations, page, peers, recommenders, reference
+from discreet.api import clients, devices, direct, operations, page, peers, recommenders, reference
 from discreet.api.family_routes import FAMILY_ROUTERS
 from discreet.api.gateway import HttpGateway
 from discreet.api.routing import BEARER, Live
@@ -97,6 +97,7 @@ def create_app(
         recommenders.documents_router(),
         recommenders.router,
         clients.router,
+        devices.router,
         *FAMILY_ROUTERS,
         peers.router,
         operations.router,

@@ -19,9 +19,11 @@ DiscreetError
 ├── TokenExpired             a recommendation id past its time (410)
 ├── RewardConflict           feedback that contradicts feedback already counted (409)
 ├── EventReused              an event id that already names another request (409)
+├── UnknownCode              an enrolment code that cannot be traded for a key (404)
+├── TooManyDevices           a client with as many device keys as it may have (409)
 ├── PeerUnavailable          another instance was slow, dead, lying or unwilling; never shown
 ├── NotAuthenticated         no key, or an unknown one (401)
-└── NotAllowed               the key lacks the scope (403)
+└── NotAllowed               the key lacks the scope, or is bound to something else (403)
 
 Messages say what to change. They never repeat a client id, a context or a reward.
 """
@@ -115,6 +117,14 @@ class RewardConflict(DiscreetError):
 
 class EventReused(DiscreetError):
     """The event id already names a different request."""
+
+
+class UnknownCode(DiscreetError):
+    """The code was used, has expired or never was: which of them is not said."""
+
+
+class TooManyDevices(DiscreetError):
+    """The client has as many device keys and open codes as it may have."""
 
 
 class PeerUnavailable(DiscreetError):

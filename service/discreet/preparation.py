@@ -120,7 +120,7 @@ async def _demo_key(keys: KeyRing, settings: Settings) -> Prepared:
         return Prepared(key_file=file)
     _require_loopback(settings)
     held = _read_secret(file)
-    if held is not None and await keys.scopes_of(held) is not None:
+    if held is not None and await keys.grant_of(held) is not None:
         return Prepared(key_file=file)
     for record in await keys.list():
         if record.label == DEMO_LABEL:

@@ -1,5 +1,7 @@
 """Keys and scopes, at every address."""
 
+from collections import defaultdict
+
 import pytest
 
 from discreet.api.security import bearer
@@ -31,9 +33,9 @@ def test_anything_else_is_no_key(headers: list[tuple[bytes, bytes]]) -> None:
 
 
 SCOPES = {
-    ("POST", "/recommend"): "serve",
+    ("POST", "/recommend"): "serve or profile",
     ("POST", "/feedback"): "serve",
-    ("POST", "/recommend/batch"): "serve",
+    ("POST", "/recommend/batch"): "serve or profile",
     ("POST", "/feedback/batch"): "serve",
     ("GET", "/clients/{client}/budget"): "serve",
     ("DELETE", "/clients/{client}"): "admin",
@@ -41,7 +43,16 @@ SCOPES = {
     ("PUT", "/recommenders/{name}"): "admin",
     ("GET", "/recommenders/{name}"): "admin",
     ("DELETE", "/recommenders/{name}"): "admin",
-    ("GET", "/recommenders/{name}/guarantee"): "serve or admin",
+    ("GET", "/recommenders/{name}/guarantee"): "serve or admin or profile",
+    ("GET", "/recommenders/{name}/catalogue"): "serve or profile",
+    ("GET", "/recommenders/{name}/popular"): "serve or profile",
+    ("POST", "/recommenders/{name}/profiles"): "serve or profile",
+    ("POST", "/enrolments"): "serve or admin",
+    ("POST", "/enrolments/redeem"): "",
+    ("GET", "/devices"): "serve or admin",
+    ("DELETE", "/devices/{device}"): "serve or admin",
+    ("GET", "/keys"): "admin",
+    ("DELETE", "/keys/{key}"): "admin",
     ("GET", "/recommenders/{name}/items"): "admin",
     ("POST", "/recommenders/{name}/items"): "admin",
     ("PATCH", "/recommenders/{name}/items/{item}"): "admin",
@@ -59,7 +70,7 @@ FOUND = {
     for method, operation in methods.items()
 }
 CALLS = [
-    (method, path.format(name="other", client="x", item="zzz", round_id="first"), scope)
+    (method, path.format_map(defaultdict(lambda: "x", name="other")), scope)
     for (method, path), scope in FOUND.items()
     if scope
 ]

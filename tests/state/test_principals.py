@@ -13,9 +13,11 @@ def test_a_digest_depends_on_the_pepper_and_on_both_names() -> None:
         one.client("books", "ada"),
         Principals(bytes(32)).client("films", "ada"),
         one.event("ada"),
+        one.holder("ada"),
+        one.code("ada"),
         one.request([b"films", b"ada"]),
     }
-    assert len(digests) == 6
+    assert len(digests) == 8
     assert {len(each) for each in digests} == {DIGEST_BYTES}
     assert one.client("films", "ada") == Principals(PEPPER).client("films", "ada")
 

@@ -9,7 +9,7 @@ from pydantic_core import to_json
 from discreet.api.bodies import Reader, parse
 from discreet.api.problems import problem_of
 from discreet.api.schemas import MOST_BATCH
-from discreet.errors import DiscreetError, InvalidArgument
+from discreet.errors import DiscreetError, InvalidArgument, NotAllowed
 from discreet.validation import UNKNOWN_FIELD
 
 M = TypeVar("M", bound=BaseModel)
@@ -67,6 +67,16 @@ class BatchReader(Generic[M, T]):
             return self._convert(self._validate(entry))
         except (ValidationError, InvalidArgument) as error:
             return FailedEntry(error)
+
+
+def permitted(entry: T | FailedEntry, within: Callable[[T], T]) -> T | FailedEntry:
+    """Return the entry as far as the caller's key reaches, or as why it does not."""
+    if isinstance(entry, FailedEntry):
+        return entry
+    try:
+        return within(entry)
+    except NotAllowed as error:
+        return FailedEntry(error)
 
 
 def usable(entries: Iterable[T | FailedEntry]) -> list[T]:

@@ -17,7 +17,7 @@ ClientId = Annotated[Identifier, Path()]
 @router.get(
     "/clients/{client:path}/budget",
     response_model=schemas.BudgetAnswer,
-    **described("serve", 404, 422),
+    **described("serve", 404, 422, recommender_in="query"),
 )
 async def show_budget(
     clients: ClientRecords, client: ClientId, recommender: Annotated[Identifier, Query()]

@@ -41,3 +41,16 @@ class CatalogueAnswer(BaseModel):
 
     items: list[CatalogueItem]
     categories: list[str] = Field(description="Every category that an item names.")
+
+
+class PopularRowAnswer(BaseModel):
+    """The most popular items of a category, or of all where `category` is null."""
+
+    category: str | None
+    items: list[str]
+
+
+class PopularAnswer(BaseModel):
+    """What anybody gets who has no profile."""
+
+    rows: list[PopularRowAnswer]

@@ -1,17 +1,19 @@
 """The request path: recommend and feedback, one by one and in batches, from bytes to bytes."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from fastapi import FastAPI
 from pydantic import BaseModel
 
 from discreet.api import schemas
-from discreet.api.batches import BatchReader, results_json, usable
+from discreet.api.batches import BatchReader, permitted, results_json, usable
 from discreet.api.bodies import Reader
 from discreet.api.routing import AnswerBody, DirectRoute, described
 from discreet.api.shown import receipt_json, recommendation_json
+from discreet.decisions.grants import KeyGrant
 from discreet.decisions.services import DecisionServices
 from discreet.errors import DiscreetError, InvalidArgument
 from discreet.families.documents import SparseFeatures
@@ -37,7 +39,8 @@ class DirectOperation(Generic[M, T, R]):
     """One thing that can be asked for, alone or in a batch.
 
     A body is read as `model`, which `convert` turns into what decisions take; `one` and `many`
-    carry it out, and `show` writes what came of it, beginning with the text it is given.
+    carry it out, and `show` writes what came of it, beginning with the text it is given. `within`
+    returns it as far as a bound key reaches, or raises `NotAllowed`.
     """
 
     model: type[M]
@@ -47,23 +50,30 @@ class DirectOperation(Generic[M, T, R]):
     one: Callable[[DecisionServices, T], Awaitable[R]]
     many: Callable[[DecisionServices, Sequence[T]], Awaitable[Sequence[R | DiscreetError]]]
     show: Callable[[R, str], str]
+    within: Callable[[KeyGrant, T], T]
 
     def answer_one(self) -> AnswerBody:
         """Return what answers a body that holds one."""
         read, convert, one, show = Reader(self.model), self.convert, self.one, self.show
+        within = self.within
 
-        async def answer(services: DecisionServices, body: bytes) -> bytes:
-            return show(await one(services, convert(read(body))), "{").encode()
+        async def answer(services: DecisionServices, grant: KeyGrant, body: bytes) -> bytes:
+            wanted = convert(read(body))
+            if grant.bound:
+                wanted = within(grant, wanted)
+            return show(await one(services, wanted), "{").encode()
 
         return answer
 
     def answer_many(self) -> AnswerBody:
         """Return what answers a body that holds a batch."""
         read = BatchReader(self.batch, self.entries, self.model, self.convert)
-        many, show = self.many, self.show
+        many, show, within = self.many, self.show, self.within
 
-        async def answer(services: DecisionServices, body: bytes) -> bytes:
+        async def answer(services: DecisionServices, grant: KeyGrant, body: bytes) -> bytes:
             entries = read(body)
+            if grant.bound:
+                entries = [permitted(entry, partial(within, grant)) for entry in entries]
             outcomes = await many(services, usable(entries))
             return results_json(entries, outcomes, lambda outcome: show(outcome, _ENTRY))
 
@@ -107,6 +117,12 @@ def _feedback(request: schemas.FeedbackRequest) -> Feedback:
     )
 
 
+def _ask_within(grant: KeyGrant, ask: Ask) -> Ask:
+    grant.require_recommender(ask.recommender)
+    grant.require_client(ask.client)
+    return ask
+
+
 RECOMMEND: DirectOperation[schemas.RecommendRequest, Ask, Recommendation] = DirectOperation(
     model=schemas.RecommendRequest,
     batch=schemas.RecommendBatch,
@@ -115,6 +131,7 @@ RECOMMEND: DirectOperation[schemas.RecommendRequest, Ask, Recommendation] = Dire
     one=lambda services, ask: services.recommend.recommend(ask),
     many=lambda services, asks: services.recommend.recommend_many(asks),
     show=recommendation_json,
+    within=_ask_within,
 )
 FEEDBACK: DirectOperation[schemas.FeedbackRequest, Feedback, Receipt] = DirectOperation(
     model=schemas.FeedbackRequest,
@@ -124,6 +141,8 @@ FEEDBACK: DirectOperation[schemas.FeedbackRequest, Feedback, Receipt] = DirectOp
     one=lambda services, feedback: services.feedback.record(feedback),
     many=lambda services, many: services.feedback.record_many(many),
     show=receipt_json,
+    # Which recommender it is about, only the opened token tells.
+    within=lambda grant, feedback: replace(feedback, recommenders=grant.recommenders),
 )
 
 
@@ -150,7 +169,14 @@ async def _feedback_batch(body: schemas.FeedbackBatch) -> Any:
 def declare(app: FastAPI) -> None:
     """Add the request path's routes."""
 
-    def add(path: str, endpoint: Any, answer: AnswerBody, model: Any, *statuses: int) -> None:
+    def add(
+        path: str,
+        endpoint: Any,
+        answer: AnswerBody,
+        model: Any,
+        *statuses: int,
+        scopes: tuple[str, ...] = ("serve",),
+    ) -> None:
         name = path.strip("/").replace("/", "_")
         app.router.routes.append(
             DirectRoute(
@@ -162,13 +188,14 @@ def declare(app: FastAPI) -> None:
                 operation_id=name,
                 response_model=model,
                 tags=["decisions"],
-                **described("serve", 400, 413, 422, *statuses),
+                **described(scopes, 400, 413, 422, *statuses, recommender_in="body"),
             )
         )
 
     one, many = RECOMMEND.answer_one(), RECOMMEND.answer_many()
-    add("/recommend", _recommend, one, schemas.RecommendAnswer, 404, 409)
-    add("/recommend/batch", _recommend_batch, many, schemas.RecommendBatchAnswer)
+    reading = ("serve", "profile")
+    add("/recommend", _recommend, one, schemas.RecommendAnswer, 404, 409, scopes=reading)
+    add("/recommend/batch", _recommend_batch, many, schemas.RecommendBatchAnswer, scopes=reading)
     one, many = FEEDBACK.answer_one(), FEEDBACK.answer_many()
     add("/feedback", _feedback_on, one, schemas.FeedbackAnswer, 404, 409, 410)
     add("/feedback/batch", _feedback_batch, many, schemas.FeedbackBatchAnswer)

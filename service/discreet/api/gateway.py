@@ -119,9 +119,9 @@ class HttpGateway(FastAPI):
         out: list[tuple[bytes, bytes]] = []
         content = b""
         try:
-            await authorise(services.keys, headers, route.scopes)
+            grant = await authorise(services.keys, headers, route.scopes)
             whole = body if isinstance(body, bytes) else await body()
-            content = await route.answer(services, whole)
+            content = await route.answer(services, grant, whole)
             status = 200
             out.append(_JSON)
         except Disconnected:

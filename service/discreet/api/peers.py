@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from discreet.api import schemas
-from discreet.api.routing import Forwards, Requester, ScopedRoute, described
+from discreet.api.routing import CallerGrant, Forwards, Requester, ScopedRoute, described
 from discreet.api.shown import moment
 
 router = APIRouter(route_class=ScopedRoute, tags=["vendors"])
@@ -44,11 +44,12 @@ async def peer_feedback(
 @router.post(
     "/handles/open",
     response_model=schemas.HandleAnswer,
-    **described("serve", 400, 404, 410, 413, 422),
+    **described("serve", 400, 404, 410, 413, 422, recommender_in="body"),
 )
-async def open_handle(forwards: Forwards, body: schemas.HandleRequest) -> Any:
+async def open_handle(forwards: Forwards, grant: CallerGrant, body: schemas.HandleRequest) -> Any:
     """Show the item behind a handle of ours."""
     opened = await forwards.open(body.handle)
+    grant.require_recommender(opened.recommender)
     return {
         "recommender": opened.recommender,
         "item": {"id": opened.item},

@@ -57,9 +57,11 @@ KINDS: Mapping[type[errors.DiscreetError], ProblemKind] = {
     errors.TokenExpired: ProblemKind("expired-recommendation", 410, "Recommendation expired"),
     errors.RewardConflict: ProblemKind("reward-conflict", 409, "Conflicting reward"),
     errors.EventReused: ProblemKind("event-reused", 409, "event_id already used"),
+    errors.UnknownCode: ProblemKind("unknown-code", 404, "Unknown code"),
+    errors.TooManyDevices: ProblemKind("too-many-devices", 409, "Too many devices"),
     errors.PeerUnavailable: INTERNAL,
     errors.NotAuthenticated: ProblemKind("not-authenticated", 401, "API key required"),
-    errors.NotAllowed: ProblemKind("not-allowed", 403, "Insufficient scope"),
+    errors.NotAllowed: ProblemKind("not-allowed", 403, "Key does not allow this"),
 }
 
 

@@ -78,7 +78,7 @@ async def remove_recommender(registry: Registry, name: str) -> None:
 @router.get(
     "/recommenders/{name}/guarantee",
     response_model=GuaranteeCard,
-    **described(("serve", "admin"), 404, 422),
+    **described(("serve", "admin", "profile"), 404, 422),
 )
 async def show_guarantee(registry: Registry, name: str) -> Any:
     """Show what a recommender promises: who is protected against whom, and at what price."""

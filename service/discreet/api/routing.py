@@ -18,9 +18,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discreet.api.bodies import parse, read_body
 from discreet.api.problems import CONTENT_TYPE
-from discreet.api.security import Scopes, authorise, bearer
+from discreet.api.security import RecommenderIn, Scopes, authorise, bearer, require_reach
 from discreet.decisions.clients import Clients
+from discreet.decisions.devices import Devices
 from discreet.decisions.forwards import ForwardRequests
+from discreet.decisions.grants import KeyGrant
+from discreet.decisions.keys import KeyRing
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.decisions.services import DecisionServices
 from discreet.errors import NotAllowed
@@ -60,6 +63,19 @@ async def _forwards(request: Request) -> ForwardRequests:
     return live(request)["services"].forwards
 
 
+async def _devices(request: Request) -> Devices:
+    return live(request)["services"].devices
+
+
+async def _keys(request: Request) -> KeyRing:
+    return live(request)["services"].keys
+
+
+async def _grant(request: Request) -> KeyGrant:
+    found: KeyGrant = request.scope["state"]["grant"]
+    return found
+
+
 async def _metrics(request: Request) -> Metrics:
     return live(request)["metrics"]
 
@@ -74,6 +90,10 @@ async def _requester(request: Request) -> str:
 Registry = Annotated[RecommenderRegistry, Depends(_registry)]
 ClientRecords = Annotated[Clients, Depends(_clients)]
 Forwards = Annotated[ForwardRequests, Depends(_forwards)]
+DeviceKeys = Annotated[Devices, Depends(_devices)]
+OperatorKeys = Annotated[KeyRing, Depends(_keys)]
+CallerGrant = Annotated[KeyGrant, Depends(_grant)]
+"""What the caller's key allows: handlers check with it what only the body tells."""
 WorkerMetrics = Annotated[Metrics, Depends(_metrics)]
 Requester = Annotated[str, Depends(_requester)]
 """How the calling instance is known here: the label of its key."""
@@ -94,15 +114,23 @@ def part_of(kind: type[P]) -> Any:
 # Declarations.
 
 
-def described(scopes: str | Scopes | None, *statuses: int, created: Any = None) -> dict[str, Any]:
+def described(
+    scopes: str | Scopes | None,
+    *statuses: int,
+    created: Any = None,
+    recommender_in: RecommenderIn | None = None,
+) -> dict[str, Any]:
     """Return what a route's declaration says about its scopes, its problems, and a 201.
 
     Any one of the `scopes` is enough; None needs no key. `created` is a model, or a union of
-    several.
+    several. `recommender_in` tells where the recommender is named, if not as `{name}` in the path:
+    "body" promises that the handler checks it against the caller's grant.
     """
     codes = set(statuses) | {500}
     accepted = [scopes] if isinstance(scopes, str) else list(scopes or ())
     extra: dict[str, Any] = {"x-scopes": accepted}
+    if recommender_in is not None:
+        extra["x-recommender-in"] = recommender_in
     if accepted:
         extra["security"] = [{BEARER: []}]
         codes |= {401, 403, 503}
@@ -116,7 +144,7 @@ def _problem_response(status: int) -> dict[str, Any]:
     descriptions = {
         400: "The body is not JSON, or the recommendation id is invalid",
         401: "No key, or an unknown one",
-        403: "The key lacks the scope, or the budget is spent and the recommender refuses",
+        403: "The key does not allow this, or the budget is spent and the recommender refuses",
         404: "Not found",
         409: "Conflicts with what is there already",
         410: "The recommendation has expired",
@@ -136,18 +164,27 @@ class ScopedRoute(APIRoute):
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         self.scopes: Scopes = tuple(options["openapi_extra"]["x-scopes"])
+        named: RecommenderIn = "path" if "{name}" in path else "nowhere"
+        self.recommender_in: RecommenderIn = options["openapi_extra"].get("x-recommender-in", named)
         super().__init__(path, endpoint, **options)
+
+    async def authorise(self, request: Request) -> None:
+        """Return if the caller's key has a scope of this route, and reaches its recommender."""
+        if self.scopes:
+            opened, headers = live(request), request.scope["headers"]
+            grant = await authorise(opened["services"].keys, headers, self.scopes)
+            named = {"path": request.path_params.get("name")}
+            named["query"] = request.query_params.get("recommender")
+            require_reach(grant, self.recommender_in, named.get(self.recommender_in))
+            request.scope["state"]["grant"] = grant
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
-        scopes = self.scopes
 
         async def handler(request: Request) -> Response:
-            opened = live(request)
-            if scopes:
-                await authorise(opened["services"].keys, request.scope["headers"], scopes)
+            await self.authorise(request)
             if request.method in _BODIES:
-                request = await _with_checked_body(request, opened["most_body_bytes"])
+                request = await _with_checked_body(request, live(request)["most_body_bytes"])
             return await handle(request)
 
         return handler
@@ -166,8 +203,9 @@ async def _with_checked_body(request: Request, most: int) -> Request:
     return Request({**request.scope, "headers": headers}, replay)
 
 
-AnswerBody = Callable[[DecisionServices, bytes], Awaitable[bytes]]
-"""From a body's bytes to the answer's bytes; whatever it raises becomes a problem."""
+AnswerBody = Callable[[DecisionServices, KeyGrant, bytes], Awaitable[bytes]]
+"""From what the caller may do and a body's bytes to the answer's bytes; whatever it raises becomes
+a problem."""
 
 
 class DirectRoute(APIRoute):

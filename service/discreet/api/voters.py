@@ -9,7 +9,6 @@ from pydantic_core import to_json
 
 from discreet.api.bodies import Reader, read_body
 from discreet.api.routing import ScopedRoute, described, live, part_of
-from discreet.api.security import authorise
 from discreet.api.voters_schemas import (
     RoundAnswer,
     RoundChange,
@@ -92,7 +91,7 @@ class VotesRoute(ScopedRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         async def handler(request: Request) -> Response:
             opened, headers = live(request), request.scope["headers"]
-            await authorise(opened["services"].keys, headers, self.scopes)
+            await self.authorise(request)
             body = await read_body(request.receive, headers, opened["most_body_bytes"])
             read = await asyncio.to_thread(_read, body)
             found = await opened["services"].registry.find(request.path_params["name"])

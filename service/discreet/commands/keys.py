@@ -4,21 +4,34 @@ import argparse
 import asyncio
 import base64
 import os
+from typing import TYPE_CHECKING
 
 from discreet.commands.options import add_store_options, settings_of, with_store
-from discreet.decisions.keys import SCOPES, KeyRing
+from discreet.decisions.grants import DEVICE_SCOPES, SCOPES
 from discreet.decisions.tokens import KEY_BYTES
+from discreet.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from discreet.decisions.services import DecisionServices
 
 EXAMPLES = """\
 examples:
   discreet keys create --label shop --scope serve
+  discreet keys create --label films --scope serve --recommender films
   discreet keys create --label ops --scope admin --scope metrics --store redis://redis:6379/0
   discreet keys list
   discreet keys revoke 1a2b3c4d5e6f
+  discreet keys code --client ada --recommender films
+  discreet keys create --label tablet --scope profile --client ada --recommender films
+  discreet keys list --client ada
   export DISCREET_TOKEN_KEYS=$(discreet keys token)
 
 A key is shown once and kept only as a digest. Running servers accept a new key, and refuse a
 revoked one, as soon as the command returns.
+
+A key with the scope profile lives on a person's device: it is bound to that client, and may send
+the client's profile and ask for its recommendations, and nothing else. `keys code` prints a code
+that the device trades for such a key (POST /enrolments/redeem); it works once, for ten minutes.
 """
 
 
@@ -33,14 +46,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--scope",
         action="append",
         required=True,
-        choices=sorted(SCOPES),
+        choices=sorted(SCOPES | DEVICE_SCOPES),
         help="what it may do; repeat for several",
     )
+    code = actions.add_parser("code", help="print a code that a device trades for a key")
+    code.add_argument("--client", required=True, help="the client that the key will be bound to")
+    code.add_argument("--label", default="device", help="what the key will be called")
+    for each in (create, code):
+        each.add_argument(
+            "--recommender",
+            action="append",
+            metavar="NAME",
+            required=each is code,
+            help="bind it to this recommender; repeat for several",
+        )
+    create.add_argument("--client", help="bind it to this client; with the scope profile")
     listing = actions.add_parser("list", help="list the keys, without their secrets")
     revoke = actions.add_parser("revoke", help="refuse a key from now on")
     revoke.add_argument("id", help="the key's id, as `discreet keys list` shows it")
     actions.add_parser("token", help="print a new key for DISCREET_TOKEN_KEYS")
-    for each in (create, listing, revoke):
+    for each in (listing, revoke):
+        each.add_argument("--client", help="the keys on this client's devices")
+    for each in (create, code, listing, revoke):
         add_store_options(each)
 
 
@@ -58,16 +85,50 @@ async def _act(args: argparse.Namespace) -> int:
 
     with with_store(settings_of(args)) as settings:
         async with opened(settings) as services:
-            keys = services.keys
             if args.action == "create":
-                print(await keys.create(label=args.label, scopes=frozenset(args.scope)))
+                print(await _create(services, args))
+            elif args.action == "code":
+                offered = await services.devices.offer_code(
+                    client=args.client, recommenders=frozenset(args.recommender), label=args.label
+                )
+                print(offered.code)
             elif args.action == "revoke":
-                await keys.revoke(args.id)
+                await _revoke(services, args)
             else:
-                await _list(keys)
+                await _list(services, args)
     return 0
 
 
-async def _list(keys: KeyRing) -> None:
-    for key in await keys.list():
-        print(f"{key.id}  {','.join(sorted(key.scopes)):20}  {key.label}")
+async def _create(services: "DecisionServices", args: argparse.Namespace) -> str:
+    scopes, bound = frozenset(args.scope), args.recommender and frozenset(args.recommender)
+    if scopes.isdisjoint(DEVICE_SCOPES):
+        if args.client is not None:
+            raise InvalidArgument("--client", "is for keys with the scope profile")
+        return await services.keys.create(label=args.label, scopes=scopes, recommenders=bound)
+    if scopes != DEVICE_SCOPES or args.client is None or not bound:
+        raise InvalidArgument(
+            "--scope", "profile stands alone, and needs --client and --recommender"
+        )
+    device = await services.devices.create(client=args.client, recommenders=bound, label=args.label)
+    return device.key
+
+
+async def _revoke(services: "DecisionServices", args: argparse.Namespace) -> None:
+    if args.client is None:
+        await services.keys.revoke(args.id)
+    elif not await services.devices.revoke(client=args.client, device=args.id):
+        raise InvalidArgument("id", "this client has no such key; `keys list --client` shows them")
+
+
+async def _list(services: "DecisionServices", args: argparse.Namespace) -> None:
+    if args.client is not None:
+        for device in await services.devices.list(args.client):
+            print(f"{device.id}  {'profile':20}  {_bound(device.recommenders):20}  {device.label}")
+        return
+    for key in await services.keys.list():
+        scopes = ",".join(sorted(key.scopes))
+        print(f"{key.id}  {scopes:20}  {_bound(key.recommenders):20}  {key.label}")
+
+
+def _bound(recommenders: frozenset[str] | None) -> str:
+    return "*" if recommenders is None else ",".join(sorted(recommenders))

@@ -16,6 +16,7 @@ from discreet.decisions.tokens import Sealer, open_decision
 from discreet.errors import (
     DiscreetError,
     InvalidArgument,
+    NotAllowed,
     TokenExpired,
     TokenForged,
     UnknownDecision,
@@ -92,6 +93,8 @@ class FeedbackRequests:
         recommender = self._registry.by_generation(pending.generation)
         if recommender is None:
             raise UnknownDecision("the recommender that made this recommendation was removed")
+        if feedback.recommenders is not None and recommender.name not in feedback.recommenders:
+            raise NotAllowed("this key is bound to other recommenders")
         remaining = pending.expires_at - int(self._clock())
         if remaining <= 0:
             self._observer.feedback(

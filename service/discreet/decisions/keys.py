@@ -1,6 +1,8 @@
-"""API keys: random secrets, kept only as digests, with scopes.
+"""API keys: random secrets, kept only as digests, with scopes and bounds.
 
 A key is 32 random bytes, so one round of SHA-256 is enough at rest: there is nothing to guess.
+Keys that operators make are few, and every worker holds them all. Keys on people's devices are
+many: they lie one by one in the store (`devices`) and are looked up when they are used.
 
 A stored key says which version of this module must be understood to use it (`schema`). Fields that
 are new and harmless are ignored; a record that needs a newer reader, or cannot be read at all,
@@ -14,15 +16,19 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from discreet.decisions.devices import DEVICE_PREFIX, Devices
+from discreet.decisions.grants import SCOPES, KeyGrant
 from discreet.decisions.registry import KEY, RecommenderRegistry, Snapshot
 from discreet.errors import InvalidArgument
 from discreet.state.stores import Store
 
 log = logging.getLogger(__name__)
 
-SCOPES = frozenset({"serve", "admin", "peer", "metrics"})
-KEY_SCHEMA = 1
+KEY_SCHEMA = 2
 """Raised by whatever a reader must understand to use a key: something that narrows it."""
+_UNBOUND_SCHEMA = 1
+"""What a key needs that is not bound to recommenders: older versions can use it as well."""
+_ID_CHARACTERS = 12
 UNREADABLE = "(unreadable)"
 """The label under which a key is listed that this version cannot read."""
 
@@ -39,21 +45,32 @@ class KeyRecord:
     id: str
     label: str
     scopes: frozenset[str]
+    recommenders: frozenset[str] | None = None
+
+    @property
+    def grant(self) -> KeyGrant:
+        """What the key allows."""
+        return KeyGrant(self.id, self.scopes, self.recommenders)
 
 
-def read_key(content: bytes) -> tuple[str, frozenset[str]]:
-    """Return a stored key's label and scopes, or raise `ValueError`, which says why not."""
+def read_key(digest: str, content: bytes) -> KeyRecord:
+    """Return a stored key, or raise `ValueError`, which says why it cannot be used."""
     try:
         fields = json.loads(content)
         schema, label, scopes = fields.get("schema", 1), fields["label"], fields["scopes"]
+        bound = fields.get("recommenders")
     except (ValueError, LookupError, TypeError, AttributeError):
         raise ValueError("it is damaged") from None
     if type(schema) is not int or schema > KEY_SCHEMA:
         raise ValueError("it was made by a newer version")
-    well_formed = isinstance(label, str) and isinstance(scopes, list)
-    if not well_formed or not all(isinstance(each, str) for each in scopes):
+    if not (isinstance(label, str) and _names(scopes) and (bound is None or _names(bound))):
         raise ValueError("it is damaged")
-    return label, frozenset(scopes) & SCOPES
+    bounds = None if bound is None else frozenset(bound)
+    return KeyRecord(digest[:_ID_CHARACTERS], label, frozenset(scopes) & SCOPES, bounds)
+
+
+def _names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
 class KeyRing:
@@ -64,16 +81,23 @@ class KeyRing:
         *,
         store: Store,
         registry: RecommenderRegistry,
+        devices: Devices,
         given: Mapping[str, frozenset[str]],
     ) -> None:
         self._store = store
         self._registry = registry
-        self._given = {digest_of(secret): scopes for secret, scopes in given.items()}
-        self._known: dict[str, frozenset[str]] = dict(self._given)
+        self._devices = devices
+        digests = {digest_of(secret): scopes for secret, scopes in given.items()}
+        self._given = {
+            digest: KeyGrant(digest[:_ID_CHARACTERS], scopes) for digest, scopes in digests.items()
+        }
+        self._known: dict[str, KeyGrant] = dict(self._given)
         self._epoch: int | None = None
 
-    async def scopes_of(self, secret: str) -> frozenset[str] | None:
-        """Return the scopes of a key, or None if there is no such key."""
+    async def grant_of(self, secret: str) -> KeyGrant | None:
+        """Return what a key allows, or None if there is no such key."""
+        if secret.startswith(DEVICE_PREFIX):
+            return await self._devices.grant_of(secret)
         snapshot = self._registry.trusted()
         if snapshot is None:
             given = self._given.get(digest_of(secret))
@@ -83,8 +107,8 @@ class KeyRing:
             snapshot = await self._registry.current()
         return self.recognise(secret, snapshot)
 
-    def recognise(self, secret: str, snapshot: Snapshot) -> frozenset[str] | None:
-        """Return the scopes of a key under a snapshot; without awaiting, for the request path."""
+    def recognise(self, secret: str, snapshot: Snapshot) -> KeyGrant | None:
+        """Return what a key allows under a snapshot; without awaiting, for the request path."""
         if snapshot.epoch != self._epoch:
             self._known = {**_usable_keys(snapshot), **self._given}
             self._epoch = snapshot.epoch
@@ -96,45 +120,63 @@ class KeyRing:
         Two keys with one label are one caller, so that a key can be replaced.
         """
         documents = (self._registry.trusted() or await self._registry.current()).documents
-        content = documents.get(KEY + digest_of(secret))
+        digest = digest_of(secret)
+        content = documents.get(KEY + digest)
         try:
-            return None if content is None else read_key(content)[0]
+            return None if content is None else read_key(digest, content).label
         except ValueError:
             return None
 
-    async def create(self, *, label: str, scopes: frozenset[str]) -> str:
-        """Make a key and return its secret, which is never to be seen again."""
+    async def create(
+        self,
+        *,
+        label: str,
+        scopes: frozenset[str],
+        recommenders: frozenset[str] | None = None,
+    ) -> str:
+        """Make a key and return its secret, which is never to be seen again.
+
+        With `recommenders` it opens nothing of any other; they need not exist yet.
+        """
         unknown = sorted(scopes - SCOPES)
         if unknown or not scopes:
             raise InvalidArgument("scopes", f"must be some of {', '.join(sorted(SCOPES))}")
+        if recommenders is not None and not recommenders:
+            raise InvalidArgument("recommenders", "must name at least one, or be left out for all")
         secret = "dk_" + secrets.token_urlsafe(32)
-        content = json.dumps(
-            {"schema": KEY_SCHEMA, "label": label, "scopes": sorted(scopes)}
-        ).encode()
+        fields: dict[str, object] = {"label": label, "scopes": sorted(scopes)}
+        if recommenders is None:
+            fields["schema"] = _UNBOUND_SCHEMA
+        else:
+            fields.update(schema=KEY_SCHEMA, recommenders=sorted(recommenders))
         await self._store.put_document(
-            name=KEY + digest_of(secret), document=content, expected=None
+            name=KEY + digest_of(secret), document=json.dumps(fields).encode(), expected=None
         )
         await self._registry.settle()
         return secret
 
     async def list(self) -> list[KeyRecord]:
-        """Return the stored keys; one that cannot be read has no scopes and can be revoked."""
+        """Return the stored keys; one that cannot be read has no scopes and can be revoked.
+
+        Keys on people's devices are listed by client: `Devices.list`.
+        """
         snapshot = await self._registry.current()
         records = []
         for name, content in sorted(snapshot.documents.items()):
             if name.startswith(KEY):
+                digest = name.removeprefix(KEY)
                 try:
-                    label, scopes = read_key(content)
+                    records.append(read_key(digest, content))
                 except ValueError:
-                    label, scopes = UNREADABLE, frozenset()
-                records.append(KeyRecord(name.removeprefix(KEY)[:12], label, scopes))
+                    unreadable = KeyRecord(digest[:_ID_CHARACTERS], UNREADABLE, frozenset())
+                    records.append(unreadable)
         return records
 
     async def revoke(self, key_id: str) -> None:
         """Remove the key whose id this is; no worker accepts it once this has returned."""
         snapshot = await self._registry.current()
         found = [name for name in snapshot.documents if name.startswith(KEY + key_id)]
-        if len(key_id) < 12 or len(found) != 1:
+        if len(key_id) < _ID_CHARACTERS or len(found) != 1:
             raise InvalidArgument(
                 "key", "no stored key has that id; `discreet keys list` shows them"
             )
@@ -142,13 +184,14 @@ class KeyRing:
         await self._registry.settle()
 
 
-def _usable_keys(snapshot: Snapshot) -> dict[str, frozenset[str]]:
-    """Return the scopes of every stored key that can be read, by digest."""
+def _usable_keys(snapshot: Snapshot) -> dict[str, KeyGrant]:
+    """Return what every stored key allows that can be read, by digest."""
     usable = {}
     for name, content in snapshot.documents.items():
         if name.startswith(KEY):
+            digest = name.removeprefix(KEY)
             try:
-                usable[name.removeprefix(KEY)] = read_key(content)[1]
+                usable[digest] = read_key(digest, content).grant
             except ValueError as reason:
-                log.error("the key %s opens nothing: %s", name.removeprefix(KEY)[:12], reason)
+                log.error("the key %s opens nothing: %s", digest[:_ID_CHARACTERS], reason)
     return usable

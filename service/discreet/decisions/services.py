@@ -12,6 +12,7 @@ from typing import Any
 
 from discreet.decisions.background import Background
 from discreet.decisions.clients import Clients
+from discreet.decisions.devices import Devices
 from discreet.decisions.feedback import FeedbackRequests
 from discreet.decisions.forwards import ForwardRequests
 from discreet.decisions.keys import KeyRing
@@ -37,6 +38,7 @@ class DecisionServices:
     store: Store
     registry: RecommenderRegistry
     keys: KeyRing
+    devices: Devices
     recommend: RecommendRequests
     feedback: FeedbackRequests
     forwards: ForwardRequests
@@ -143,10 +145,14 @@ async def _joined(
     feedback = FeedbackRequests(
         registry=registry, sealer=sealer, answers=answers, observer=observer, clock=clock
     )
+    devices = Devices(
+        store=store, registry=registry, principals=principals, sealer=sealer, clock=clock
+    )
     services = DecisionServices(
         store=store,
         registry=registry,
-        keys=KeyRing(store=store, registry=registry, given=api_keys),
+        keys=KeyRing(store=store, registry=registry, devices=devices, given=api_keys),
+        devices=devices,
         recommend=RecommendRequests(
             registry=registry, sealer=sealer, answers=answers, observer=observer, clock=clock
         ),

@@ -88,12 +88,16 @@ class Recommendation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What a caller tells about a recommendation: exactly one of the two ids is given."""
+    """What a caller tells about a recommendation: exactly one of the two ids is given.
+
+    `recommenders` are those that the caller may speak to; None means all.
+    """
 
     reward: float
     recommendation_id: str | None = None
     event_id: str | None = None
     item: str | None = None
+    recommenders: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ class Principals:
     def __init__(self, pepper: bytes) -> None:
         self._client = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"client")
         self._event = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"event")
+        self._holder = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"holder")
+        self._code = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"code")
         self._request = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"request")
 
     def client(self, recommender: str, client: str) -> bytes:
@@ -33,6 +35,18 @@ class Principals:
         """A caller's event id. Events are named across recommenders: feedback gives only the id."""
         digest = self._event.copy()
         digest.update(event_id.encode())
+        return digest.digest()
+
+    def holder(self, client: str) -> bytes:
+        """A client with all recommenders: whom a device's key is bound to."""
+        digest = self._holder.copy()
+        digest.update(client.encode())
+        return digest.digest()
+
+    def code(self, code: str) -> bytes:
+        """A code that a device trades for a key."""
+        digest = self._code.copy()
+        digest.update(code.encode(errors="surrogatepass"))
         return digest.digest()
 
     def request(self, parts: Iterable[bytes]) -> bytes:

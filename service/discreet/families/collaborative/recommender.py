@@ -19,6 +19,7 @@ from discreet.families.collaborative.model import (
     TrainingRecipe,
     padded,
 )
+from discreet.families.collaborative.popularity import PopularItems
 from discreet.families.collaborative.processes import TrainingProcess
 from discreet.families.collaborative.profiles import Profiles
 from discreet.families.collaborative.similarities import Ints, ItemSimilarities, Slots
@@ -94,6 +95,13 @@ class CollaborativeRecommender(Recommender[CollaborativeModel]):
         self._slots_in: dict[str, Slots] = {
             category: np.array(sorted(held), dtype=np.intp) for category, held in slots.items()
         }
+        popular = PopularItems(
+            model=lambda: self.current.model,
+            visible=self.visible,
+            slots_in=self._slots_in,
+            id_of=self.id_of,
+        )
+        self.offer(popular)
 
     def guarantee(self) -> GuaranteeCard:
         """Return the card of this document."""
