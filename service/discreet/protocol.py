@@ -1,20 +1,27 @@
-"""HTTP/1.1 for the request path, on uvicorn's protocol.
+"""The short way for the request path, on a bounded HTTP/1.1 (`bounded_http`).
 
 An ASGI call costs more than parsing the request: a scope, an event, two messages out and one in.
-A direct route with a body of declared and acceptable length needs none of it. Its body is
-collected here, the gateway answers it, and the answer is written at once. Everything else (other
-routes, chunked or large bodies, HTTP/1.0, `Expect`, a request behind another one) goes uvicorn's
-way, and so do keep-alive, pipelining and graceful stops.
+A direct route with a body of declared and small length needs none of it. Its body is collected
+here, the gateway answers it, and the answer is written at once. Everything else (other routes,
+chunked or large bodies, HTTP/1.0, `Expect`, a request behind another one) goes the long way, where
+the key is checked before the body is read.
+
+A worker that has as much to do as it can finish soon refuses the rest here, before it is looked at,
+and does not read from those connections for a while.
 """
 
+import math
 from typing import cast
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from discreet.api.gateway import HttpGateway
 from discreet.api.routing import DirectRoute, Live
+from discreet.bounded_http import BoundedProtocol
 
 CLOSE = b"connection: close\r\n\r\n"
+SHORT_BODY = 16 * 2**10
+"""Bytes of a body that is collected before its key is checked: no more than headers may have."""
 
 
 class _UnusedEvent:
@@ -43,23 +50,23 @@ class DirectExchange:
     def __init__(self, route: DirectRoute, headers: list[tuple[bytes, bytes]]) -> None:
         self.route = route
         self.headers = headers
-        self.body = bytearray()
+        self.body = b""
         self.keep_alive = True
         self.disconnected = False
         self.response_complete = False
         self.message_event = _UNUSED_EVENT
 
 
-class DirectProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, with a short way for direct routes."""
+class DirectProtocol(BoundedProtocol):
+    """A bounded connection, with a short way for direct routes."""
 
     _arriving: DirectExchange | None = None
     """The direct request whose body is being collected."""
 
-    def on_headers_complete(self) -> None:
+    def begin_request(self) -> None:
         route = self._direct_route()
         if route is None:
-            super().on_headers_complete()
+            super().begin_request()
         else:
             self._arriving = DirectExchange(route, self.headers)
             self.cycle = self._arriving  # type: ignore[assignment]
@@ -75,14 +82,15 @@ class DirectProtocol(HttpToolsProtocol):
             return None
         for name, value in self.headers:
             if name == b"content-length":
-                acceptable = int(value) <= self.app_state["most_body_bytes"]
-                return route if acceptable else None
+                most = min(SHORT_BODY, self.app_state["most_body_bytes"])
+                return route if int(value) <= most else None
         return None
 
     def on_body(self, body: bytes) -> None:
         if self._arriving is None:
             super().on_body(body)
         else:
+            self._progress = True
             self._arriving.body += body
 
     def on_message_complete(self) -> None:
@@ -90,6 +98,9 @@ class DirectProtocol(HttpToolsProtocol):
         if exchange is None:
             super().on_message_complete()
             return
+        self._progress = True
+        self._in_body = False
+        self.due = math.inf
         task = self.loop.create_task(self._exchange(exchange))
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)
@@ -100,7 +111,7 @@ class DirectProtocol(HttpToolsProtocol):
                 exchange.route,
                 cast(Live, self.app_state),
                 exchange.headers,
-                bytes(exchange.body),
+                exchange.body,
             )
             if self.flow.write_paused and not exchange.disconnected:
                 await self.flow.drain()

@@ -10,12 +10,14 @@ import errno
 import gc
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -24,9 +26,10 @@ from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
 from gunicorn.workers.base import Worker as GunicornWorker
 from prometheus_client.multiprocess import mark_process_dead
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from discreet.app import create_app
+from discreet.bounded_http import BoundedProtocol
+from discreet.connections import ConnectionTable, HttpLimits
 from discreet.errors import DiscreetError, InvalidArgument
 from discreet.families.documents import RecommenderDocument
 from discreet.preparation import prepare
@@ -52,6 +55,7 @@ def serve(
             embedded = EmbeddedStore(settings.data_dir)
             cleanup.callback(embedded.stop)
             settings = settings.model_copy(update={"store": embedded.start()})
+        _allow_connections(settings)
         prepared = asyncio.run(prepare(settings, recommenders, demo=demo))
         port = listener.getsockname()[1]
         text = prepared.announcement(settings, port=port, embedded=embedded is not None)
@@ -69,6 +73,20 @@ def _restart_if_gone(embedded: EmbeddedStore | None) -> None:
         embedded.start()
     except DiscreetError:
         log.exception("the embedded store does not start")
+
+
+_OTHER_FILES = 256
+"""Descriptors of a worker that are no connections of callers."""
+
+
+def _allow_connections(settings: Settings) -> None:
+    """Let workers open as many descriptors as they may have connections, as far as we are let."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = settings.most_connections + _OTHER_FILES
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -136,7 +154,7 @@ class UvicornWorker(GunicornWorker):  # type: ignore[misc]
             uvicorn.Config(
                 self.wsgi,
                 interface="asgi3",
-                http=DirectProtocol if settings.http == "direct" else HttpToolsProtocol,
+                http=_protocol(settings),  # type: ignore[arg-type]
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -173,6 +191,21 @@ class UvicornWorker(GunicornWorker):  # type: ignore[misc]
     def _stop_now(self) -> None:
         self._server.should_exit = True
         self._server.force_exit = True
+
+
+def _protocol(settings: Settings) -> Callable[..., asyncio.Protocol]:
+    """Return what makes the protocol of each connection of this worker."""
+    limits = HttpLimits(
+        header_bytes=settings.most_header_bytes,
+        headers=settings.most_headers,
+        header_seconds=settings.header_seconds,
+        body_seconds=settings.body_seconds,
+        idle_seconds=settings.keep_alive_seconds,
+        connections=settings.most_connections,
+        connections_by_address=settings.most_connections_by_address,
+    )
+    kind = DirectProtocol if settings.http == "direct" else BoundedProtocol
+    return partial(kind, table=ConnectionTable(limits))
 
 
 def _event_loop() -> Callable[[], asyncio.AbstractEventLoop]:

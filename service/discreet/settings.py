@@ -111,6 +111,31 @@ class Settings(BaseModel):
     )
     log_level: Literal["debug", "info", "warning", "error", "critical"] = "info"
     most_body_bytes: int = Field(default=2 * 2**20, ge=1_024, le=256 * 2**20)
+    most_header_bytes: int = Field(
+        default=16 * 2**10,
+        ge=1_024,
+        le=64 * 2**10,
+        description="of a request line and its headers",
+    )
+    most_headers: int = Field(default=100, ge=10, le=1_000)
+    header_seconds: float = Field(
+        default=10.0, gt=0, le=600, description="how long a request's headers may take to arrive"
+    )
+    body_seconds: float = Field(
+        default=30.0,
+        gt=0,
+        le=3_600,
+        description="how long a body may take to arrive, and an answer to be read",
+    )
+    most_connections: int = Field(
+        default=4_096, ge=1, le=1_000_000, description="of one worker, from everywhere"
+    )
+    most_connections_by_address: int = Field(
+        default=1_024,
+        ge=1,
+        le=1_000_000,
+        description="of one worker, from one address (IPv6: one /64)",
+    )
     http: Literal["direct", "uvicorn"] = Field(
         default="direct",
         description="uvicorn: without the short way for requests (`protocol`), to measure what it "

@@ -225,3 +225,19 @@ async def test_a_batch_with_two_readings_costs_nobody_anything(caller: Caller) -
     assert found == [400, 422]
     answer = await caller.ask("twice")
     assert answer.json()["privacy"]["spent"]["epsilon"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        rb'{"requests": [1], "\ud800": 1}',
+        rb'{"requests": [1, {"\ud800": 1}]}',
+        rb'{"requests": [{"recommender": "films", "client": "\udfff", "context": [0.5, 0.5]}]}',
+    ],
+)
+async def test_half_of_a_surrogate_pair_in_a_batch_is_malformed(
+    caller: Caller, body: bytes
+) -> None:
+    answer = await caller.post("/recommend/batch", content=body)
+    assert answer.status_code == 400
+    assert answer.json()["type"] == "urn:discreet:problem:malformed-body"

@@ -137,3 +137,12 @@ def test_the_quick_reader_accepts_nothing_that_the_strict_one_refuses(
         return
     assert len({name for name, _ in pairs}) == len(pairs)
     parse(body)
+
+
+@pytest.mark.parametrize(
+    "body", [rb'{"\ud800": 1}', rb'{"a": ["\udfff"]}', rb'["\ud83d\ud83d"]', rb'"\ud83d\u0041"']
+)
+def test_half_of_a_surrogate_pair_is_no_text(body: bytes) -> None:
+    with pytest.raises(Refused, match="surrogate"):
+        parse(body)
+    assert parse(rb'{"\ud83d\ude00": 1}') == {"\N{GRINNING FACE}": 1}

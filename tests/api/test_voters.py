@@ -94,11 +94,11 @@ async def test_votes_as_a_list_for_several_rounds(news: Caller) -> None:
 
 async def test_closing_by_hand(news: Caller) -> None:
     await make(news, "by/hand")
-    closed = await news.patch("/recommenders/news/rounds/by/hand", json={"state": "closed"})
+    closed = await news.patch("/recommenders/news/rounds/by%2Fhand", json={"state": "closed"})
     assert (closed.status_code, closed.json()["state"]) == (200, "closed")
     late = await vote(news, round="by/hand", voter="x", object="a")
     assert late.status_code == 422
-    again = await news.patch("/recommenders/news/rounds/by/hand", json={"state": "open"})
+    again = await news.patch("/recommenders/news/rounds/by%2Fhand", json={"state": "open"})
     assert again.status_code == 422
     listed = (await news.get("/recommenders/news/rounds")).json()["rounds"]
     assert {one["id"]: one["state"] for one in listed}["by/hand"] == "closed"
@@ -174,6 +174,8 @@ async def test_unusable_rounds_are_refused_and_nothing_is_stored(
         ({"round": "going", "votes": {"x": 3}}, "votes[0].object"),
         ({"round": "going", "votes": [{"voter": "", "object": "a"}]}, "votes[0].voter"),
         ({"votes": [{"voter": "x", "object": "a"}]}, "body"),
+        ({"round": "going", "votes": [{"voter": "x", "object": "a"},
+                                      {"voter": "x", "object": "b"}]}, "votes[1].voter"),
         ({"round": "going", "votes": {f"v{at}": "a" for at in range(1001)}}, "voter"),
     ],
 )  # fmt: skip

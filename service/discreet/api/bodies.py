@@ -79,7 +79,13 @@ def _too_large(most: int) -> Refused:
 def parse(body: bytes) -> Any:
     """Return the JSON value in `body`, refusing what has more than one reading."""
     try:
-        return json.loads(body.decode("utf-8"), object_pairs_hook=_distinct)
+        value = json.loads(body.decode("utf-8"), object_pairs_hook=_distinct)
+        if b"\\" in body:
+            # Python reads half of a surrogate pair ("\\ud800") as a character, which no text has.
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except UnicodeEncodeError:
+        raise malformed("it has half of a surrogate pair") from None
     except UnicodeDecodeError:
         raise malformed("it is not UTF-8") from None
     except json.JSONDecodeError as error:

@@ -15,7 +15,7 @@ ClientId = Annotated[Identifier, Path()]
 
 
 @router.get(
-    "/clients/{client:path}/budget",
+    "/clients/{client:segment}/budget",
     response_model=schemas.BudgetAnswer,
     **described("serve", 404, 422, recommender_in="query"),
 )
@@ -28,7 +28,7 @@ async def show_budget(
 
 
 @router.delete(
-    "/clients/{client:path}", response_model=schemas.ErasedAnswer, **described("admin", 404, 422)
+    "/clients/{client:segment}", response_model=schemas.ErasedAnswer, **described("admin", 404, 422)
 )
 async def erase(clients: ClientRecords, client: ClientId) -> Any:
     """Erase what is stored about a client. The ledger stays, under a keyed digest."""

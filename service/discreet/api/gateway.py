@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from discreet.api.bodies import Disconnected, Headers, read_body
+from discreet.api.paths import matched_path
 from discreet.api.problems import (
     CONTENT_TYPE,
     INTERNAL,
@@ -84,6 +85,13 @@ class HttpGateway(FastAPI):
             await super().__call__(scope, receive, send)
             return
         state, method = scope["state"], scope["method"]
+        raw = scope.get("raw_path") or b""
+        if b"%" in raw:
+            try:
+                scope["path"] = matched_path(raw)
+            except Refused as error:
+                await _response(Request(scope), problem_of(error))(scope, receive, send)
+                return
         direct = self.direct_route(method, scope["path"])
         if direct is not None:
             most = state["most_body_bytes"]

@@ -110,7 +110,7 @@ async def add_items(registry: Registry, name: str, body: schemas.ItemsRequest) -
 
 
 @router.patch(
-    "/recommenders/{name}/items/{item:path}",
+    "/recommenders/{name}/items/{item:segment}",
     response_model=schemas.ItemChanged,
     **described("admin", 400, 404, 413, 422),
 )
@@ -121,7 +121,7 @@ async def change_item(registry: Registry, name: str, item: str, body: schemas.It
 
 
 @router.delete(
-    "/recommenders/{name}/items/{item:path}", status_code=204, **described("admin", 404, 422)
+    "/recommenders/{name}/items/{item:segment}", status_code=204, **described("admin", 404, 422)
 )
 async def remove_item(registry: Registry, name: str, item: str) -> None:
     """Remove an item; what was learned about it is never given to another."""

@@ -12,11 +12,13 @@ from typing import Annotated, Any, TypedDict, TypeVar
 
 from fastapi import Depends
 from fastapi.routing import APIRoute
+from starlette.convertors import register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discreet.api.bodies import parse, read_body
+from discreet.api.paths import SegmentConvertor
 from discreet.api.problems import CONTENT_TYPE
 from discreet.api.security import RecommenderIn, Scopes, authorise, bearer, require_reach
 from discreet.decisions.clients import Clients
@@ -31,6 +33,8 @@ from discreet.metrics import Metrics
 
 BEARER = "ApiKey"
 _BODIES = frozenset({"POST", "PUT", "PATCH"})
+
+register_url_convertor("segment", SegmentConvertor())
 
 P = TypeVar("P")
 

@@ -60,7 +60,7 @@ async def list_rounds(votes: RecommenderVotes) -> Any:
 
 
 @router.get(
-    "/recommenders/{name}/rounds/{round_id:path}",
+    "/recommenders/{name}/rounds/{round_id:segment}",
     response_model=RoundAnswer,
     **described("admin", 404, 422),
 )
@@ -71,7 +71,7 @@ async def show_round(votes: RecommenderVotes, round_id: str) -> Any:
 
 
 @router.patch(
-    "/recommenders/{name}/rounds/{round_id:path}",
+    "/recommenders/{name}/rounds/{round_id:segment}",
     response_model=RoundAnswer,
     **described("admin", 400, 404, 413, 422),
 )

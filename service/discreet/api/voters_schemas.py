@@ -72,7 +72,8 @@ name; so it is checked in `VotesRequest.listed`."""
 class VotesRequest(Body):
     """One vote (`round`, `voter` and `object`), or many (`votes`).
 
-    A voter has one vote a round: the last one counts until the round is closed.
+    A voter has one vote a round: the last one counts until the round is closed. One request may
+    vote once for a voter and round.
     """
 
     round: Identifier | None = None
@@ -115,7 +116,20 @@ class VotesRequest(Body):
             return list(map(Vote, repeat(common), self.votes, self.votes.values()))
         if self.votes is None:
             return [Vote(common, self.voter or "", self.object or "")]
-        return [Vote(one.round or common, one.voter, one.object) for one in self.votes]
+        listed = [Vote(one.round or common, one.voter, one.object) for one in self.votes]
+        _require_single_votes(listed)
+        return listed
+
+
+def _require_single_votes(votes: list[Vote]) -> None:
+    """Refuse a request that votes twice for one voter: which of the two was meant?"""
+    seen = {(vote.round, vote.voter) for vote in votes}
+    if len(seen) == len(votes):
+        return
+    for at, vote in enumerate(votes):
+        if (vote.round, vote.voter) not in seen:
+            raise InvalidArgument(f"votes[{at}].voter", "votes twice in the same round")
+        seen.discard((vote.round, vote.voter))
 
 
 def _require_identifiers(values: Collection[Any], field: str) -> None:

@@ -1,0 +1,360 @@
+"""HTTP/1.1 with bounds: uvicorn's protocol over llhttp, and what that leaves open.
+
+uvicorn's own protocols bound neither time nor, with httptools, size. Its other parser, h11, bounds
+the size of headers and nothing else of the following, and takes several times the CPU for a request
+(docs/performance.md); so the bounds are here, around the fast parser:
+
+- headers and trailers have a greatest size and number, and so has what is not understood yet;
+- a request has deadlines for its headers and its body, an answer one for being read;
+- a worker has a greatest number of connections, in all and by address;
+- HTTP/1.1 needs exactly one Host; two Authorization headers are refused;
+- trailers are read and thrown away: nothing in them is ever taken for a header;
+- a wish to speak another protocol (`Upgrade: h2c`) is ignored, as RFC 9110 allows, and the request
+  answered as it stands;
+- a caller who has finished sending (`shutdown(SHUT_WR)`) is answered;
+- what is refused is answered in its turn, behind the requests before it, and the connection closes
+  only after the caller has had time to read that.
+"""
+
+import asyncio
+import math
+from typing import Any
+
+import httptools
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from discreet.api.problems import (
+    BAD_REQUEST,
+    CONTENT_TYPE,
+    HEADERS_TOO_LARGE,
+    REQUEST_TIMEOUT,
+    TOO_MANY_CONNECTIONS,
+    ProblemKind,
+    Refused,
+    problem_of,
+)
+from discreet.connections import ConnectionTable, network_of
+
+_LINGER_SECONDS = 2.0
+_LINGER_BYTES = 4 * 2**20
+"""What is still read, and thrown away, of a caller who has been answered for good."""
+_NOT_PASSED_ON = frozenset({b"upgrade", b"http2-settings"})
+
+
+class RequestRefused(Exception):
+    """Ends the parsing of a request that is answered by a problem."""
+
+    def __init__(self, kind: ProblemKind, detail: str) -> None:
+        super().__init__(detail)
+        self.kind = kind
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One connection. Requests are answered by the application, in their order."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        *,
+        table: ConnectionTable,
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.due = math.inf
+        self.reading_due = math.inf
+        self.network = ""
+        self._table = table
+        self._limits = table.limits
+        self._in_head = False
+        """Whether a request's first bytes have come, and its headers not all."""
+        self._in_body = False
+        self._upgrading = False
+        self._room = 0
+        """Bytes of headers, or then of trailers, that may still come."""
+        self._pending = 0
+        """Bytes of earlier pieces of which nothing could be made yet."""
+        self._progress = False
+        self._refusal: RequestRefused | None = None
+        self._last_words: bytes | None = None
+        self._finished = False
+        """Whether the last answer of this connection has been written."""
+        self._ended = False
+        """Whether the caller will send no more."""
+        self._discarded = 0
+
+    # The connection.
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.network = network_of(self.client[0]) if self.client else ""
+        self.due = self._table.now + self._limits.header_seconds
+        if not self._table.enter(self):
+            detail = "too many connections; close some, or wait until others have"
+            self._refuse(TOO_MANY_CONNECTIONS, detail)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._table.leave(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._finished or self._refusal is not None:
+            self._discard(len(data))
+            return
+        if self._pending:
+            if self._pending > self._limits.header_bytes:
+                self._refuse(*_too_much_of_it(self._limits.header_bytes))
+                return
+        elif not (self._in_head or self._in_body):
+            self.due = self._table.now + self._limits.header_seconds
+        self._progress = False
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as found:
+            self._feed_without_upgrade(data[found.args[0] :])
+        except httptools.HttpParserError:
+            self._refuse_found()
+        self._pending = 0 if self._progress else self._pending + len(data)
+
+    def _feed_without_upgrade(self, rest: bytes) -> None:
+        """Read the request again as one that does not wish for another protocol."""
+        while self._upgrading:
+            self._upgrading = False
+            head = self._head_without_upgrade()
+            self.parser = httptools.HttpRequestParser(self)
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+            try:
+                self.parser.feed_data(head)
+                if rest:
+                    self.parser.feed_data(rest)
+            except httptools.HttpParserUpgrade as found:
+                rest = rest[found.args[0] :]
+            except httptools.HttpParserError:
+                self._refuse_found()
+
+    def _head_without_upgrade(self) -> bytes:
+        version = self.parser.get_http_version().encode()
+        lines = [self.parser.get_method() + b" " + self.url + b" HTTP/" + version]
+        for name, value in self.headers:
+            if name in _NOT_PASSED_ON:
+                continue
+            if name == b"connection":
+                words = [word.strip() for word in value.split(b",")]
+                value = b", ".join(word for word in words if word.lower() not in _NOT_PASSED_ON)
+            lines.append(name + b": " + value)
+        return b"\r\n".join(lines) + b"\r\n\r\n"
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Note that the caller has finished; answer what is complete before closing."""
+        self._ended = True
+        if self._in_head or self._in_body:
+            self._refuse(BAD_REQUEST, "the request is incomplete")
+        return not self._finished and self._answering
+
+    @property
+    def _answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    @property
+    def held_back(self) -> bool:
+        return self.flow.read_paused
+
+    def wake(self) -> None:
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.reading_due = self._table.now + self._limits.body_seconds
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.reading_due = math.inf
+
+    def expire(self) -> None:
+        """End a connection that has taken too long: politely at first."""
+        if self.transport.is_closing() or self._finished or self.reading_due <= self._table.now:
+            self.transport.abort()
+        elif self._in_head or self._in_body:
+            self._refuse(REQUEST_TIMEOUT, "the request took too long to arrive")
+        else:
+            self._close()
+
+    def _close(self) -> None:
+        self.transport.close()
+        self.due = self._table.now + _LINGER_SECONDS
+
+    # One request: what the parser calls.
+
+    def on_message_begin(self) -> None:
+        self.url = b""
+        self.expect_100_continue = False
+        self.headers = []
+        self._in_head = True
+        self._room = self._limits.header_bytes
+
+    def on_url(self, url: bytes) -> None:
+        self.url += url
+        self._room -= len(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._room -= len(name) + len(value) + 4
+        if self._room < 0:
+            raise self._found(*_too_much_of_it(self._limits.header_bytes))
+        if not self._in_head:
+            return  # a trailer
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        self._progress = True
+        if self.parser.should_upgrade():
+            if self.parser.get_method() == b"CONNECT":
+                raise self._found(BAD_REQUEST, "this is not a proxy")
+            self._upgrading = True
+            return
+        self._require_sound_headers()
+        self._in_head = False
+        self._in_body = True
+        self._room = self._limits.header_bytes
+        self.due = self._table.now + self._limits.body_seconds
+        self.begin_request()
+
+    def _require_sound_headers(self) -> None:
+        hosts = keys = 0
+        for name, _ in self.headers:
+            if name == b"host":
+                hosts += 1
+            elif name == b"authorization":
+                keys += 1
+        if hosts != 1 and (hosts or self.parser.get_http_version() != "1.0"):
+            raise self._found(BAD_REQUEST, "send exactly one Host header")
+        if keys > 1:
+            raise self._found(BAD_REQUEST, "send at most one Authorization header")
+        if len(self.headers) > self._limits.headers:
+            detail = f"a request may have at most {self._limits.headers} headers"
+            raise self._found(HEADERS_TOO_LARGE, detail)
+
+    def begin_request(self) -> None:
+        """Hand the request, whose headers are complete, to the application."""
+        self._discarded = 0
+        self.scope = {  # type: ignore[typeddict-item]
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "http_version": "1.1",
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,  # type: ignore[typeddict-item]
+            "root_path": self.root_path,
+            "headers": self.headers,
+            "state": self.app_state.copy(),
+        }
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._progress = True
+        if self.cycle.response_complete:
+            self._discard(len(body))
+        else:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._progress = True
+        if self._upgrading:
+            return
+        self._in_body = False
+        answered = self.cycle.response_complete
+        self.due = self._table.now + self._limits.idle_seconds if answered else math.inf
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Begin the next request, or wait for one, or close."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            self.due = self._table.now + _LINGER_SECONDS
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            cycle, app = self.pipeline.pop()
+            self._start_asgi_task(cycle, app)
+        elif self._last_words is not None:
+            self._finish(self._last_words)
+        elif self._ended:
+            self._close()
+        elif not (self._in_head or self._in_body):
+            self.due = self._table.now + self._limits.idle_seconds
+
+    # What is refused.
+
+    def _found(self, kind: ProblemKind, detail: str) -> RequestRefused:
+        self._refusal = RequestRefused(kind, detail)
+        return self._refusal
+
+    def _refuse_found(self) -> None:
+        refusal = self._refusal
+        if refusal is None:
+            self._refuse(BAD_REQUEST, "this is not HTTP/1.1")
+        else:
+            self._refuse(refusal.kind, str(refusal))
+
+    def _refuse(self, kind: ProblemKind, detail: str) -> None:
+        """Answer a problem behind what is being answered, and then close."""
+        self._refusal = RequestRefused(kind, detail)
+        headers = {"Retry-After": "1"} if kind is TOO_MANY_CONNECTIONS else {}
+        problem = problem_of(Refused(kind, detail, headers))
+        content = problem.body()
+        lines = [b"%b: %b\r\n" % pair for pair in self.server_state.default_headers]
+        lines += [f"{name}: {value}\r\n".encode() for name, value in problem.headers.items()]
+        answer = b"%bcontent-type: %b\r\ncontent-length: %d\r\nconnection: close\r\n%b\r\n%b" % (
+            STATUS_LINE[kind.status],
+            CONTENT_TYPE.encode(),
+            len(content),
+            b"".join(lines),
+            content,
+        )
+        if "metrics" in self.app_state:
+            self.app_state["metrics"].began()
+            self.app_state["metrics"].answered(
+                method="OTHER", route="(none)", status=kind.status, seconds=0.0
+            )
+        answering = self._answering
+        if self._in_body and answering:
+            if self.pipeline and self.pipeline[0][0] is self.cycle:
+                self.pipeline.popleft()
+            else:
+                answering = False
+                self.cycle.disconnected = True
+                self.cycle.response_complete = True
+                self.cycle.message_event.set()
+        self._in_head = self._in_body = False
+        if answering:
+            self._last_words = answer
+            self.due = math.inf
+        else:
+            self._finish(answer)
+
+    def _finish(self, answer: bytes) -> None:
+        """Write the last answer, and give the caller time to read it before the connection goes."""
+        self._finished = True
+        if self.transport.is_closing():
+            return
+        self.transport.write(answer)
+        self.due = self._table.now + _LINGER_SECONDS
+        if self._ended:
+            self.transport.close()
+        elif self.transport.can_write_eof():
+            self.transport.write_eof()
+
+    def _discard(self, size: int) -> None:
+        self._discarded += size
+        if self._discarded > _LINGER_BYTES:
+            self.transport.abort()
+
+
+def _too_much_of_it(most: int) -> tuple[ProblemKind, str]:
+    return HEADERS_TOO_LARGE, f"the request line and headers may have at most {most} bytes"

@@ -1,0 +1,108 @@
+"""The table of connections: room, time that counts, and rest."""
+
+import asyncio
+import math
+
+import pytest
+
+from discreet.connections import (
+    LOOK_SECONDS,
+    REST_SECONDS,
+    ConnectionTable,
+    HttpLimits,
+    network_of,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+class Pretended:
+    """A connection that notes what is done to it."""
+
+    def __init__(self, network: str = "192.0.2.1", due: float = math.inf) -> None:
+        self.network = network
+        self.due = due
+        self.reading_due = math.inf
+        self.held_back = False
+        self.expired = asyncio.Event()
+        self.woken = asyncio.Event()
+
+    def expire(self) -> None:
+        self.due = math.inf
+        self.expired.set()
+
+    def wake(self) -> None:
+        self.woken.set()
+
+
+async def test_room_by_address_and_in_all() -> None:
+    table = ConnectionTable(HttpLimits(connections=3, connections_by_address=2))
+    first, second, third = Pretended("a"), Pretended("a"), Pretended("a")
+    assert [table.enter(one) for one in (first, second, third)] == [True, True, False]
+    assert len(table) == 2
+    other, last = Pretended("b"), Pretended("c")
+    assert [table.enter(one) for one in (other, last)] == [True, False]
+    table.leave(third)
+    assert not table.enter(Pretended("a")), "whoever was refused gives back no room"
+    table.leave(first)
+    table.leave(first)
+    assert len(table) == 2
+    assert table.enter(Pretended("a"))
+
+
+async def test_time_is_up() -> None:
+    table = ConnectionTable(HttpLimits())
+    late, patient, not_read = Pretended(due=0.1), Pretended(), Pretended()
+    not_read.reading_due = 0.1
+    for one in (late, patient, not_read):
+        table.enter(one)
+    await late.expired.wait()
+    await not_read.expired.wait()
+    assert not patient.expired.is_set()
+
+
+async def test_time_in_which_nothing_was_polled_does_not_count() -> None:
+    table = ConnectionTable(HttpLimits())
+    connection = Pretended(due=60.0)
+    table.enter(connection)
+    loop = asyncio.get_running_loop()
+    table._looked = loop.time() - 1_000.0  # as if the loop had not turned for so long
+    table._look(loop)
+    assert table.now <= 2 * LOOK_SECONDS
+    assert not connection.expired.is_set()
+
+
+async def test_whoever_we_do_not_read_cannot_be_late() -> None:
+    table = ConnectionTable(HttpLimits())
+    connection = Pretended(due=0.1)
+    connection.held_back = True
+    table.enter(connection)
+    for _ in range(5):
+        table._look(asyncio.get_running_loop())
+    assert not connection.expired.is_set()
+    assert connection.due == pytest.approx(table.now + 0.1)
+
+
+async def test_a_rest_ends() -> None:
+    table = ConnectionTable(HttpLimits())
+    one, two = Pretended(), Pretended()
+    began = asyncio.get_running_loop().time()
+    table.rest(one)
+    table.rest(two)
+    await one.woken.wait()
+    await two.woken.wait()
+    assert asyncio.get_running_loop().time() - began >= REST_SECONDS * 0.9
+
+
+@pytest.mark.parametrize(
+    ("host", "network"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+        ("fe80::1%eth0", "fe80::"),
+        ("a-name", "a-name"),
+    ],
+)
+def test_what_counts_as_one_address(host: str, network: str) -> None:
+    assert network_of(host) == network
