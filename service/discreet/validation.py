@@ -61,14 +61,14 @@ def _field(location: Sequence[str | int]) -> str:
     if parts and parts[0] in _SOURCES:
         parts = parts[1:]
     # Which of several shapes was tried is pydantic's business: an algorithm's name stands first,
-    # other shapes are named in brackets.
+    # other shapes, and that it was a name, stand in brackets.
     if parts and parts[0] in FAMILIES:
         parts = parts[1:]
     name = ""
     for part in parts:
         if isinstance(part, int):
             name += f"[{part}]"
-        elif not part.startswith("("):
+        elif not part.startswith(("(", "[")):
             name += f".{part}" if name else part
     # An unknown field is the one thing of the caller's that is repeated, so it is kept in bounds.
     return "".join(c if c.isprintable() else "?" for c in name[:_LONGEST_FIELD])

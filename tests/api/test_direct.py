@@ -288,3 +288,81 @@ async def test_parallel_requests_personalise_exactly_as_often_as_the_budget_allo
 ) -> None:
     answers = await asyncio.gather(*(caller.ask("crowd") for _ in range(50)))
     assert sum(one.json()["personalised"] for one in answers) == 3
+
+
+PEOPLE = {
+    **FILMS,
+    "context": {
+        "fields": {
+            "age": {"type": "number", "range": [0, 120]},
+            "country": {"type": "category", "values": ["CH", "DE"], "required": True},
+            "member": {"type": "boolean"},
+        }
+    },
+}
+
+
+async def test_contexts_may_be_named_and_errors_name_the_field(caller: Caller) -> None:
+    assert (await caller.put("/recommenders/people", json=PEOPLE)).status_code == 201
+    for number, context in enumerate(
+        (
+            {"age": 31, "country": "CH", "member": True},
+            {"country": "Atlantis"},
+            {"age": None, "country": "DE", "member": None},
+            {"age": -1e300, "country": "DE"},
+        )
+    ):
+        answer = await caller.ask(f"person-{number}", recommender="people", context=context)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["privacy"]["spent"]["epsilon"] == 1.0
+    for context, field in (
+        ({"age": "31", "country": "CH"}, "context.age"),
+        ({"age": [31], "country": "CH"}, "context.age"),
+        ({"age": 31}, "context.country"),
+        ({"country": "CH", "agee": 3}, "context.agee"),
+        ([0.5, 0.5], "context"),
+        (None, "context"),
+        (7, "context"),
+    ):
+        answer = await caller.ask("mistaken", recommender="people", context=context)
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["errors"][0]["field"] == field
+        assert "31" not in answer.json()["detail"]
+    answer = await caller.ask("mistaken", context={"age": 31})
+    assert answer.json()["errors"] == [
+        {"field": "context", "message": "must be a list of 2 numbers from 0 to 1"}
+    ]
+    for name in ("people", "films"):
+        budget = (await caller.get(f"/clients/mistaken/budget?recommender={name}")).json()
+        assert budget["answers"]["spent"]["epsilon"] == 0.0
+
+
+async def test_a_name_that_stands_twice_in_a_context_is_refused(caller: Caller) -> None:
+    body = b'{"recommender":"people","client":"x","context":{"country":"CH","country":"DE"}}'
+    answer = await caller.post("/recommend", content=body)
+    assert answer.status_code == 400
+    assert "same name twice" in answer.json()["detail"]
+
+
+async def test_named_contexts_in_a_batch_fail_each_by_itself(caller: Caller) -> None:
+    await caller.put("/recommenders/people", json=PEOPLE)
+    contexts = ({"country": "CH"}, {"country": 41}, {"country": "DE", "age": 5})
+    asked = [
+        question(f"batched-{n}", recommender="people", context=context)
+        for n, context in enumerate(contexts)
+    ]
+    results = (await caller.post("/recommend/batch", json={"requests": asked})).json()["results"]
+    assert [one["status"] for one in results] == [200, 422, 200]
+    assert results[1]["problem"]["errors"][0]["field"] == "context.country"
+
+
+async def test_what_fields_mean_cannot_change_under_what_was_learned(caller: Caller) -> None:
+    await caller.put("/recommenders/people", json=PEOPLE)
+    shown = (await caller.get("/recommenders/people")).json()
+    assert (await caller.put("/recommenders/people", json=shown)).status_code == 200
+    fields = {**PEOPLE["context"]["fields"], "member": {"type": "category"}}
+    answer = await caller.put(
+        "/recommenders/people", json={**PEOPLE, "context": {"fields": fields}}
+    )
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "context.fields"

@@ -7,14 +7,16 @@ written without them, and tests hold the two together.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
 
+from discreet.families.contexts import LONGEST_CATEGORY, MOST_FIELDS
 from discreet.families.documents import (
     MOST_DIMENSIONS,
     MOST_ITEMS,
     Features,
     Identifier,
     ItemDocument,
+    list_or_object,
 )
 
 MOST_LIMIT = 100
@@ -23,7 +25,30 @@ LONGEST_TOKEN = 16_384
 
 Unit = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 # Stopping at the first wrong number keeps a list of 100,000 of them from costing 100,000 errors.
-Context = Annotated[list[Unit], Field(min_length=1, max_length=MOST_DIMENSIONS, fail_fast=True)]
+ContextVector = Annotated[
+    list[Unit], Field(min_length=1, max_length=MOST_DIMENSIONS, fail_fast=True)
+]
+# Which type a value must have, the recommender's document says; its reader looks at each of them.
+ContextValue = Annotated[
+    Any,
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number"},
+                {"type": "string", "maxLength": LONGEST_CATEGORY},
+                {"type": "boolean"},
+                {"type": "null"},
+            ]
+        }
+    ),
+]
+ContextFields = Annotated[dict[str, ContextValue], Field(max_length=MOST_FIELDS)]
+
+
+Context = Annotated[
+    Annotated[ContextVector, Tag("(list)")] | Annotated[ContextFields, Tag("(object)")],
+    Discriminator(list_or_object),
+]
 Identifiers = Annotated[list[Identifier], Field(max_length=MOST_ITEMS, fail_fast=True)]
 Token = Annotated[str, Field(strict=True, min_length=1, max_length=LONGEST_TOKEN)]
 
@@ -67,7 +92,10 @@ class RecommendRequest(Body):
     client: Identifier = Field(description="Whose budget pays. Stored only as a keyed digest.")
     context: Context = Field(
         default_factory=list,
-        description="Numbers in [0, 1]; as many as the recommender declares (p-dap).",
+        description="What is known about the client, as the recommender's document declares it: "
+        "so many numbers in [0, 1], or values by name, of which any that are not required may be "
+        "missing or null (p-dap).",
+        examples=[[0.2, 0.7], {"age": 31, "country": "CH", "member": True}],
     )
     limit: int = Field(default=1, strict=True, ge=1, le=MOST_LIMIT)
     exclude: Identifiers = Field(
@@ -276,7 +304,7 @@ class ItemsAnswer(BaseModel):
 class ForwardRequest(Body):
     """A request for another vendor's user, who is known by the middle of a cell only."""
 
-    centre: Context = Field(description="The middle of the cell.")
+    centre: ContextVector = Field(description="The middle of the cell.")
     epsilon: float = Field(
         strict=True,
         gt=0,

@@ -123,9 +123,7 @@ def _curve(
     rounds = args.rounds or ROUNDS
     if args.data is not None:
         items = tuple(item.id for item in document.items if not item.hidden)
-        log = read_log(
-            args.data, dimensions=document.context.dimensions, items=items, most=args.rounds
-        )
+        log = read_log(args.data, context=document.context, items=items, most=args.rounds)
         rounds = len(log)
     wanted: list[float | None] = [None, *epsilons]
     trials = [

@@ -203,7 +203,7 @@ def _line(results: TrafficResults) -> str:
 def _print_summary(results: TrafficResults) -> None:
     window = f"{results.window()} s"
     table = Table(title=None, box=None, pad_edge=False)
-    for heading in ("", "answers", "mean reward", "true regret", "degraded"):
+    for heading in ("", "answers", "mean reward", "true regret", "personalised", "degraded"):
         table.add_column(heading, justify="left" if not heading else "right")
     for name, totals in (
         (f"first {window}", results.first()),
@@ -216,10 +216,16 @@ def _print_summary(results: TrafficResults) -> None:
             f"{totals.answers:,}",
             f"{means['mean_reward']:.3f}",
             f"{means['true_regret']:.3f}",
+            f"{means['personalised_regret']:.3f}",
             f"{means['degraded_share']:.1%}",
         )
     console = Console()
     console.print(table)
+    console.print(
+        "true regret is over all answers; personalised, over those that were not degraded",
+        highlight=False,
+        soft_wrap=True,
+    )
     rate = results.total.answers / max(results.elapsed(), 1e-9)
     ended = "stopped" if results.interrupted else "sent"
     console.print(

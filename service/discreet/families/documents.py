@@ -75,13 +75,14 @@ class SparseFeatures(Document):
 DenseFeatures = Annotated[list[Number], Field(min_length=1, max_length=10_000, fail_fast=True)]
 
 
-def _shape(value: Any) -> str:
-    return "(dense)" if isinstance(value, list) else "(sparse)"
+def list_or_object(value: Any) -> str:
+    """Return which of the two it is, as a tag: errors are then about the one that was meant."""
+    return "(object)" if isinstance(value, dict | BaseModel) else "(list)"
 
 
 Features = Annotated[
-    Annotated[SparseFeatures, Tag("(sparse)")] | Annotated[DenseFeatures, Tag("(dense)")],
-    Discriminator(_shape),
+    Annotated[SparseFeatures, Tag("(object)")] | Annotated[DenseFeatures, Tag("(list)")],
+    Discriminator(list_or_object),
 ]
 """Features as a list of numbers, or as positions and values."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from discreet.errors import InvalidArgument
 from discreet.families.budgets import PrivacyReport
@@ -36,7 +36,7 @@ class Ask(NamedTuple):
 
     recommender: str
     client: str
-    context: Sequence[float] = ()
+    context: Sequence[float] | Mapping[str, Any] = ()
     limit: int = 1
     exclude: Sequence[str] = ()
     candidates: Sequence[str | Candidate] | None = None

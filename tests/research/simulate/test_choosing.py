@@ -84,6 +84,18 @@ def test_worlds_fit_the_recommender() -> None:
         world_for(document(items=[]), 0)
 
 
+def test_a_recommender_with_named_fields_is_tried_through_them() -> None:
+    fields = {
+        "age": {"type": "number", "range": [0, 120]},
+        "country": {"type": "category", "values": ["CH", "DE"]},
+    }
+    named = document(items=["a", "b"], context={"fields": fields})
+    assert world_for(named, 0).dimensions == 2
+    result = EpsilonTrial(named, 2.0, rounds=200, seed=0).run()
+    assert result.counted == 200
+    assert 0.0 < result.reward < 1.0
+
+
 def log_of(rows: int, propensity_of_a: float, seed: int) -> Log:
     """A log in which item a earns 0.8 and b 0.2, whatever the context."""
     rng = np.random.default_rng(seed)

@@ -240,3 +240,20 @@ def test_this_machine_has_several_names(host: str) -> None:
 
 def test_another_machine_must_be_asked_for() -> None:
     Traffic(url="https://192.0.2.7", key="k", recommender="r", allow_remote=True)
+
+
+def test_people_with_named_fields_are_described_by_name(demo: Demo) -> None:  # noqa: F811
+    fields = {
+        "age": {"type": "number", "range": [0, 120]},
+        "country": {"type": "category", "values": ["CH", "DE"]},
+    }
+    demo.call("PUT", "/recommenders/named", {**document("a", "b"), "context": {"fields": fields}})
+    results = send_until(traffic_to(demo, "named"), 30)
+    assert not results.errors
+    assert results.feedback == results.total.answers >= 30
+
+
+def test_a_family_without_contexts_cannot_be_sent_synthetic_users(demo: Demo) -> None:  # noqa: F811
+    demo.call("PUT", "/recommenders/profiles", {"algorithm": "collaborative", "items": ["a"]})
+    with pytest.raises(InvalidArgument, match="no context"):
+        send_until(traffic_to(demo, "profiles"), 1)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import InvalidArgument
+from discreet.families.contexts import NamedContextDocument, VectorContextDocument
 from discreet.research.worlds.logged import Log, read_log
 
 HEAD = "context_0,context_1,item,reward"
@@ -13,7 +14,9 @@ HEAD = "context_0,context_1,item,reward"
 def read(tmp_path: Path, *lines: str, most: int | None = None) -> Log:
     path = tmp_path / "log.csv"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return read_log(path, dimensions=2, items=("a", "b, c"), most=most)
+    return read_log(
+        path, context=VectorContextDocument(dimensions=2), items=("a", "b, c"), most=most
+    )
 
 
 def test_a_log_without_propensities_is_uniform(tmp_path: Path) -> None:
@@ -57,7 +60,51 @@ def test_what_cannot_be_used_is_named(tmp_path: Path, lines: list[str], message:
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="cannot be read"):
-        read_log(tmp_path / "none.csv", dimensions=1, items=("a",))
+        read_log(tmp_path / "none.csv", context=VectorContextDocument(dimensions=1), items=("a",))
     (tmp_path / "log.csv").write_bytes(b"context_0,item,reward\n\xff")
     with pytest.raises(InvalidArgument, match="UTF-8"):
-        read_log(tmp_path / "log.csv", dimensions=1, items=("a",))
+        read_log(tmp_path / "log.csv", context=VectorContextDocument(dimensions=1), items=("a",))
+
+
+NAMED = NamedContextDocument.model_validate(
+    {
+        "fields": {
+            "age": {"type": "number", "range": [0, 100]},
+            "country": {"type": "category", "required": True},
+            "member": {"type": "boolean"},
+        }
+    }
+)
+NAMED_HEAD = "context.age,context.country,context.member,item,reward"
+
+
+def read_named(tmp_path: Path, *lines: str) -> Log:
+    path = tmp_path / "named.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return read_log(path, context=NAMED, items=("a", "b"))
+
+
+def test_named_fields_have_a_column_each_and_empty_cells_are_missing(tmp_path: Path) -> None:
+    log = read_named(tmp_path, NAMED_HEAD, "31,CH,true,a,1", ",DE,0,b,0", "1e3,FR,,b,0")
+    assert log.contexts == [
+        {"age": 31.0, "country": "CH", "member": True},
+        {"age": None, "country": "DE", "member": False},
+        {"age": 1000.0, "country": "FR", "member": None},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["context_0,item,reward", "0,a,1"], "context.age is missing"),
+        ([NAMED_HEAD, "31,,true,a,1"], "row 2, column context.country: is required"),
+        ([NAMED_HEAD, "old,CH,true,a,1"], "row 2, column context.age: must be a number"),
+        ([NAMED_HEAD, "nan,CH,true,a,1"], "row 2, column context.age: must be a finite number"),
+        ([NAMED_HEAD, "3,CH,perhaps,a,1"], "row 2, column context.member: must be true or false"),
+    ],
+)
+def test_a_named_value_of_the_wrong_type_is_found(
+    tmp_path: Path, lines: list[str], message: str
+) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        read_named(tmp_path, *lines)

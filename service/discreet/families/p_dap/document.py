@@ -5,8 +5,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from discreet.families.contexts import ContextDocument
 from discreet.families.documents import (
-    MOST_DIMENSIONS,
     NAME_PATTERN,
     AnswersPrivacyDocument,
     Document,
@@ -23,14 +23,6 @@ from discreet.families.documents import (
 MOST_VENDORS = 16
 VENDOR = "\0vendor/"
 """Begins the name under which a vendor owns its slot. No item's id can: ids are printable."""
-
-
-class ContextDocument(Document):
-    """The shape of what callers tell about a client."""
-
-    dimensions: int = Field(
-        ge=1, le=MOST_DIMENSIONS, strict=True, description="Numbers in [0, 1] per request."
-    )
 
 
 class PartitionDocument(Document):
@@ -120,7 +112,7 @@ class AdaptivePartitionDocument(RecommenderDocument):
         """Cells of another shape cannot be carried over, nor records be worth another noise."""
         return {
             **super().fixed(),
-            "context.dimensions": self.context.dimensions,
+            **self.context.fixed(),
             "partition.segments": self.partition.segments,
             "privacy.feedback": protection(self.privacy.feedback),
             "privacy.guests": (self.privacy.guests.epsilon, self.privacy.guests.delta),

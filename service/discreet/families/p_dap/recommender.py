@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import InvalidArgument, TokenForged
+from discreet.errors import TokenForged
 from discreet.families.budgets import FREE, BudgetPolicy
 from discreet.families.cards import GuaranteeCard
 from discreet.families.contract import Recommender, Resources
@@ -54,7 +54,8 @@ class PartitionRecommender(Recommender[PartitionModel]):
         document = stored.document
         assert isinstance(document, AdaptivePartitionDocument)
         self.document = document
-        self.dimensions = document.context.dimensions
+        self.dimensions = document.context.size
+        self._read_context = document.context.reader()
         self.releases = document.releases
         answers, feedback = document.privacy.answers, document.privacy.feedback
         self.rule = self.vendor_rule = ChoiceRule(None)
@@ -101,17 +102,10 @@ class PartitionRecommender(Recommender[PartitionModel]):
     # Deciding.
 
     def question(self, ask: Ask) -> PartitionQuestion:
-        """Return the checked question: a context of the right size, ids for candidates."""
+        """Return the checked question: the context as features, ids for candidates."""
         if not (ask.features is None and ask.category is None and ask.round is None):
             refuse_unused(ask, uses=("context",))
-        context = tuple(ask.context)
-        if len(context) != self.dimensions:
-            raise InvalidArgument(
-                "context",
-                f"must have {self.dimensions} values for this recommender, not {len(context)}",
-            )
-        if not all(0.0 <= value <= 1.0 for value in context):  # false for NaN as well
-            raise InvalidArgument("context", "every value must be a number from 0 to 1")
+        context = self._read_context(ask.context)
         alone = ask.limit == 1 and ask.candidates is None
         candidates = None if ask.candidates is None else plain_ids(ask)
         available = self.available(exclude=ask.exclude, candidates=candidates)

@@ -90,7 +90,7 @@ class Vendors:
     ) -> None:
         self._recommender = recommender
         self._epsilon = epsilon
-        self._dimensions = document.context.dimensions
+        self._dimensions = document.context.size
         self.url_of = {vendor.name: vendor.url for vendor in document.vendors}
         self._slot_of = {name: stored.slots[VENDOR + name] for name in self.url_of}
         self._name_of = {slot: name for name, slot in self._slot_of.items()}

@@ -26,6 +26,7 @@ import numpy as np
 
 from discreet.errors import InvalidArgument
 from discreet.families.budgets import BudgetPolicy
+from discreet.families.contexts import Context
 from discreet.families.documents import BudgetDocument, Exact, FeedbackPrivacyDocument
 from discreet.families.p_dap.document import (
     AdaptivePartitionDocument,
@@ -41,6 +42,7 @@ from discreet.research.simulate.server import (
     TOKEN_SECONDS,
     ServedRecommender,
 )
+from discreet.research.worlds.callers import coordinates
 from discreet.research.worlds.contexts import ClusteredWorld, SparseWorld, World
 from discreet.research.worlds.environments import Floats, seeded
 from discreet.research.worlds.logged import Log, read_log
@@ -96,7 +98,7 @@ class EpsilonTrial:
                 return await self._live(player)
             log = read_log(
                 self.log,
-                dimensions=document.context.dimensions,
+                context=document.context,
                 items=tuple(item.id for item in document.items),
                 most=self.rounds or None,
             )
@@ -157,7 +159,7 @@ def world_for(document: AdaptivePartitionDocument, seed: int) -> World:
     items = tuple(item.id for item in document.items if not item.hidden)
     if not items:
         raise InvalidArgument("items", "the recommender has no items to recommend")
-    dimensions = document.context.dimensions
+    dimensions = coordinates(document.context)
     if dimensions <= MANY_DIMENSIONS:
         return ClusteredWorld(catalogues=(items,), dimensions=dimensions, seed=seed)
     return SparseWorld(
@@ -168,7 +170,7 @@ def world_for(document: AdaptivePartitionDocument, seed: int) -> World:
 class ReplayPlayer(Protocol):
     """A recommender that a log can be replayed to."""
 
-    async def recommend(self, context: Floats) -> tuple[int, Recommendation]:
+    async def recommend(self, context: Context | Floats) -> tuple[int, Recommendation]:
         """Recommend; return the item's position and the answer."""
         ...
 

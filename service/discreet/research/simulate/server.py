@@ -12,10 +12,12 @@ import numpy as np
 
 from discreet.decisions.services import DecisionServices, open_simulation
 from discreet.errors import InvalidArgument
+from discreet.families.contexts import Context, ContextDocument
 from discreet.families.documents import RecommenderDocument
 from discreet.families.peering import PeerGateway
 from discreet.families.questions import Ask, Feedback, Recommendation
 from discreet.research.noise import SeededNoise
+from discreet.research.worlds.callers import Describe, describing, plain
 from discreet.research.worlds.contexts import Respond
 from discreet.research.worlds.environments import Floats
 from discreet.state.memory import MemoryStore
@@ -77,11 +79,12 @@ class SimulatedServer:
         """Create a recommender."""
         await self.services.registry.put(name, document)
 
-    async def recommend(self, name: str, context: Floats) -> Recommendation:
+    async def recommend(self, name: str, context: Context | Floats) -> Recommendation:
         """Answer the next arrival, one of the clients in turn, with one item."""
         self._clock.tick()
         self._asked += 1
-        return await self.ask(Ask(name, f"client {self._asked % CLIENTS}", context.tolist()))
+        said = context.tolist() if isinstance(context, np.ndarray) else context
+        return await self.ask(Ask(name, f"client {self._asked % CLIENTS}", said))
 
     async def ask(self, ask: Ask) -> Recommendation:
         """Release what is due, and answer a question."""
@@ -110,8 +113,11 @@ class SimulatedServer:
 class ServedRecommender:
     """All items in one recommender, whichever vendor the arrival came to."""
 
-    def __init__(self, server: SimulatedServer, items: Sequence[str]) -> None:
+    def __init__(
+        self, server: SimulatedServer, items: Sequence[str], describe: Describe = plain
+    ) -> None:
         self.server = server
+        self._describe = describe
         self._position = {item: position for position, item in enumerate(items)}
 
     @classmethod
@@ -125,15 +131,17 @@ class ServedRecommender:
         """Open a server with this recommender, whose items are in the order of the world's."""
         server = await SimulatedServer.open(seed=seed, clock=SimulatedClock(rate))
         await server.put("all", document)
-        return cls(server, [item.id for item in document.items])
+        context: ContextDocument | None = getattr(document, "context", None)
+        describe = plain if context is None else describing(context)
+        return cls(server, [item.id for item in document.items], describe)
 
     async def play(self, *, vendor: int, context: Floats, respond: Respond) -> int:
         """Recommend from the whole catalogue, and learn what came of it."""
-        item, answer = await self.recommend(context)
+        item, answer = await self.recommend(self._describe(context))
         await self.record(answer, respond(item))
         return item
 
-    async def recommend(self, context: Floats) -> tuple[int, Recommendation]:
+    async def recommend(self, context: Context | Floats) -> tuple[int, Recommendation]:
         """Recommend; return the item's position and the answer."""
         answer = await self.server.recommend("all", context)
         return self._position[answer.items[0]], answer

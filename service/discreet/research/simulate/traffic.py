@@ -15,10 +15,15 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
+from pydantic import TypeAdapter
+
 from discreet.errors import InvalidArgument
+from discreet.families.contexts import ContextDocument
 from discreet.research.simulate.connection import HttpAnswer, NoAnswer, ServerConnection
 from discreet.research.simulate.crowd import MOST_CLIENTS, Crowd, Visit
 from discreet.research.simulate.traffic_results import TrafficResults
+from discreet.research.worlds.callers import coordinates, describing
 from discreet.research.worlds.environments import BumpRewards, ClusteredContexts, regret
 
 CLUSTERS = 4
@@ -31,6 +36,7 @@ FAILING_SECONDS = 5.0
 """How long nothing at all may succeed before the traffic ends."""
 
 _LONGEST_PAUSE_SECONDS = 5.0
+_CONTEXT: TypeAdapter[ContextDocument] = TypeAdapter(ContextDocument)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +119,15 @@ class _TrafficDriver:
         """
         traffic = self._traffic
         document = await self._document(connection)
-        if document.get("algorithm") != "p-dap":
+        if "context" not in document:
             raise InvalidArgument(
-                "recommender", f"{traffic.recommender} is not a p-dap recommender"
+                "recommender",
+                f"{traffic.recommender} is of the family {document.get('algorithm')}, whose "
+                "requests have no context; synthetic users tell theirs",
             )
-        dimensions = int(document["context"]["dimensions"])
+        context = _CONTEXT.validate_python(document["context"])
+        dimensions = coordinates(context)
+        self._describe = describing(context)
         items = tuple(item["id"] for item in document["items"] if not item["hidden"])
         if not items:
             raise InvalidArgument(
@@ -204,7 +214,7 @@ class _TrafficDriver:
         question = {
             "recommender": self._traffic.recommender,
             "client": visit.client,
-            "context": visit.context,
+            "context": self._said(visit),
         }
         answer = await self._post(connection, "/recommend", question)
         if answer is None:
@@ -221,6 +231,10 @@ class _TrafficDriver:
         feedback = {"recommendation_id": answer["recommendation_id"], "reward": reward}
         if await self._post(connection, "/feedback", feedback) is not None:
             self._results.add_feedback()
+
+    def _said(self, visit: Visit) -> Any:
+        said = self._describe(np.array(visit.context))
+        return said.tolist() if isinstance(said, np.ndarray) else said
 
     async def _knows_item(self, connection: ServerConnection, item: str) -> bool:
         """Tell whether the item's true mean is known; the catalogue may have grown meanwhile."""

@@ -1,28 +1,42 @@
 """A stream that was logged: contexts, what was recommended, and how it was received.
 
 A CSV file with the columns context_0 … context_{d-1}, item, reward and, if items were not drawn
-uniformly, propensity: the probability with which the logged item had been chosen.
+uniformly, propensity: the probability with which the logged item had been chosen. A recommender
+with named fields has a column for each of them instead, `context.` before its name; an empty cell
+is a missing value.
 """
 
 import csv
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InvalidArgument
+from discreet.families.contexts import (
+    BooleanField,
+    ContextDocument,
+    ContextField,
+    NamedContextDocument,
+    NumberField,
+    VectorContextDocument,
+)
 from discreet.research.worlds.environments import Floats
 
 MOST_ROWS = 10_000_000
+_NAMED = "context."
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Log:
     """Rows in the order of the file; `items` are positions in the recommender's catalogue."""
 
-    contexts: Floats
+    contexts: Floats | Sequence[Mapping[str, Any]]
     items: npt.NDArray[np.intp]
     rewards: Floats
     propensities: Floats
@@ -32,18 +46,19 @@ class Log:
 
 
 def read_log(
-    path: Path, *, dimensions: int, items: tuple[str, ...], most: int | None = None
+    path: Path, *, context: ContextDocument, items: tuple[str, ...], most: int | None = None
 ) -> Log:
     """Return the log, or raise `InvalidArgument` naming the row and the column at fault."""
+    said = _NamedCells(context) if isinstance(context, NamedContextDocument) else _Numbers(context)
     position = {item: at for at, item in enumerate(items)}
-    contexts: list[list[float]] = []
+    contexts: list[Any] = []
     chosen: list[int] = []
     rewards: list[float] = []
     propensities: list[float] = []
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.reader(file, strict=True)
-            columns = _columns(path, next(rows, []), dimensions)
+            columns = _columns(path, next(rows, []), said.columns)
             for row in rows:
                 if not row:
                     continue
@@ -55,12 +70,7 @@ def read_log(
                         "--data", f"{here}: has {len(row)} columns, not {len(columns)}"
                     )
                 cells = dict(zip(columns, row, strict=True))
-                contexts.append(
-                    [
-                        _number(here, name, cells[name])
-                        for name in (f"context_{axis}" for axis in range(dimensions))
-                    ]
-                )
+                contexts.append(said.read(here, cells))
                 if cells["item"] not in position:
                     raise InvalidArgument(
                         "--data", f"{here}, column item: {cells['item']!r} is not in the catalogue"
@@ -85,16 +95,59 @@ def read_log(
     if not chosen:
         raise InvalidArgument("--data", f"{path.name} has no rows")
     return Log(
-        contexts=np.array(contexts),
+        contexts=np.array(contexts) if isinstance(said, _Numbers) else contexts,
         items=np.array(chosen, dtype=np.intp),
         rewards=np.array(rewards),
         propensities=np.array(propensities),
     )
 
 
-def _columns(path: Path, header: list[str], dimensions: int) -> list[str]:
+class _Numbers:
+    """A context in columns of numbers."""
+
+    def __init__(self, context: VectorContextDocument) -> None:
+        self.columns = [f"context_{axis}" for axis in range(context.dimensions)]
+
+    def read(self, here: str, cells: Mapping[str, str]) -> list[float]:
+        return [_number(here, name, cells[name]) for name in self.columns]
+
+
+class _NamedCells:
+    """A context in a column for each field, checked as a request's would be."""
+
+    def __init__(self, context: NamedContextDocument) -> None:
+        self._fields = context.fields
+        self._check = context.reader()
+        self.columns = [_NAMED + name for name in context.fields]
+
+    def read(self, here: str, cells: Mapping[str, str]) -> dict[str, Any]:
+        said = {name: _value(field, cells[_NAMED + name]) for name, field in self._fields.items()}
+        try:
+            self._check(said)
+        except InvalidArgument as error:
+            raise InvalidArgument(
+                "--data", f"{here}, column {error.argument}: {error.reason}"
+            ) from None
+        return said
+
+
+def _value(field: ContextField, text: str) -> Any:
+    """Return what a caller would have sent; text that is not of the type is left for the check."""
+    if not text:
+        return None
+    if isinstance(field, BooleanField):
+        return _BOOLEANS.get(text.lower(), text)
+    if isinstance(field, NumberField):
+        try:
+            return float(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _columns(path: Path, header: list[str], said: Sequence[str]) -> list[str]:
     columns = [name.strip() for name in header]
-    needed = [*(f"context_{axis}" for axis in range(dimensions)), "item", "reward"]
+    needed = [*said, "item", "reward"]
     for name in needed:
         if name not in columns:
             raise InvalidArgument("--data", f"{path.name}: the column {name} is missing")
