@@ -74,9 +74,22 @@ async def test_a_refusing_recommender_says_so(services: DecisionServices) -> Non
         await services.recommend.recommend(ASK._replace(recommender="strict"))
 
 
+async def test_a_list_is_personal_in_its_first_item_whatever_its_length(
+    services: DecisionServices,
+) -> None:
+    """A budget of five pays for five lists of any length, not for one."""
+    for place in range(6):
+        answer = await services.recommend.recommend(ASK._replace(limit=100))
+        assert set(answer.items) == {"a", "b", "c", "d"}
+        assert answer.personalised == (place < 5)
+        assert (answer.reason is None) == (place < 5)
+    assert await spent(services) == 5.0
+
+
 async def test_a_list_is_drawn_without_repeats_and_charged_per_draw(
     services: DecisionServices,
 ) -> None:
+    await services.registry.put("films", document(privacy=privacy(budget=5.0, personal_slots=9)))
     answer = await services.recommend.recommend(ASK._replace(limit=3))
     assert len(set(answer.items)) == 3
     assert answer.privacy.epsilon == 3.0
@@ -86,6 +99,7 @@ async def test_a_list_is_drawn_without_repeats_and_charged_per_draw(
 async def test_the_last_of_a_whole_catalogue_is_no_choice_and_costs_nothing(
     services: DecisionServices,
 ) -> None:
+    await services.registry.put("films", document(privacy=privacy(budget=5.0, personal_slots=9)))
     answer = await services.recommend.recommend(ASK._replace(limit=10))
     assert set(answer.items) == {"a", "b", "c", "d"}
     assert answer.privacy.epsilon == 3.0

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.families.choice import COIN_SIDES, ShortlistOdds, UtilityChoice, repeated
+from discreet.families.choice import COIN_SIDES, ShortlistOdds, UtilityChoice, filled, repeated
+from discreet.families.questions import Choice
 from discreet.privacy.choice import ShortlistResponse
 from discreet.privacy.events import ExactRelease, ExponentialChoice, Repeated
 from discreet.research.noise import SeededNoise
@@ -154,3 +155,20 @@ def test_a_private_choice_follows_the_exponential_mechanism() -> None:
 def test_utilities_beyond_their_range_are_cut() -> None:
     (choice,) = UtilityChoice(1.0).draw(np.array([-5.0, 9.0]), 1, SeededNoise(1))
     assert choice.slot in (0, 1)
+
+
+def test_only_the_personal_items_of_a_list_are_drawn_and_paid_for() -> None:
+    choice = UtilityChoice(0.5, slots=2)
+    assert choice.events(available=50, limit=100) == (Repeated(ExponentialChoice(0.5), 2),)
+    assert choice.events(available=2, limit=100) == (ExponentialChoice(0.5),)
+    assert len(choice.draw(np.zeros(50), 100, SeededNoise(0))) == 2
+    assert len(choice.draw(np.zeros(50), 1, SeededNoise(0))) == 1
+    assert UtilityChoice(None, slots=2).most_drawn(7) == 7, "an exact list is exact throughout"
+
+
+def test_the_rest_of_a_list_is_the_list_for_anybody_without_what_was_drawn() -> None:
+    anybody = [Choice(slot, 1.0) for slot in (4, 2, 0, 1)]
+    shown = filled([Choice(2, 0.5)], anybody, 4)
+    assert [one.slot for one in shown] == [2, 4, 0, 1]
+    assert [one.slot for one in filled([Choice(9, 0.5)], anybody, 3)] == [9, 4, 2]
+    assert filled([Choice(2, 0.5)], anybody, 1) == (Choice(2, 0.5),)

@@ -30,6 +30,13 @@ e^eps in the same lines. So the draw is E-DP between any two visitors.
 
 A list is drawn item by item. Which items are left is known from the answer so far, so each draw is
 such a mixture again, and the draws compose.
+
+Only the first few items of a list are drawn for the visitor (`personal_slots` in a document), and
+only they are paid for. Behind them stands a list that was made for anybody, from the released model
+and fresh noise, without the items that were drawn (`filled`). The list for anybody is independent
+of the visitor, and taking items away that the answer shows is post-processing of the draws. So n
+draws at epsilon cost n epsilon, whatever the length of the list. Which places are personal is
+public: always the first ones.
 """
 
 from bisect import bisect_right
@@ -63,6 +70,17 @@ def repeated(event: PrivacyEvent, draws: int) -> tuple[PrivacyEvent, ...]:
     if draws == 0:
         return ()
     return (event,) if draws == 1 else (Repeated(event, draws),)
+
+
+def filled(drawn: Sequence[Choice], anybody: Sequence[Choice], limit: int) -> tuple[Choice, ...]:
+    """Return what was drawn for the visitor, then what is left of a list for anybody.
+
+    `anybody` must be made without looking at the visitor, as if nothing had been drawn: `limit`
+    different items, or all there are.
+    """
+    taken = {choice.slot for choice in drawn}
+    rest = [choice for choice in anybody if choice.slot not in taken]
+    return (*drawn, *rest[: max(0, limit - len(drawn))])
 
 
 class _Tables(NamedTuple):
@@ -207,24 +225,32 @@ class UtilityChoice:
     sensitivity is 1. `discreet.privacy.choice.ExponentialMechanism` has the proof for the integers
     that are really drawn from. With `epsilon` None the best are taken, ties in the order given:
     nothing is protected, and the events say so.
+
+    Of a list the first `slots` are drawn, all of it if that is None; `filled` adds the rest.
     """
 
-    def __init__(self, epsilon: float | None) -> None:
+    def __init__(self, epsilon: float | None, slots: int | None = None) -> None:
         self.epsilon = epsilon
+        self.slots = None if epsilon is None else slots
         self._mechanism = None if epsilon is None else ExponentialMechanism(epsilon=epsilon)
 
     def events(self, *, available: int, limit: int) -> tuple[PrivacyEvent, ...]:
         """Return what an answer releases: nothing if there is at most one item to choose from."""
-        draws = min(limit, available - 1)
+        draws = min(self.most_drawn(limit), available - 1)
         if draws <= 0:
             return ()
         if self._mechanism is None:
             return (ExactRelease(),)
         return repeated(ExponentialChoice(self._mechanism.epsilon), draws)
 
+    def most_drawn(self, limit: int) -> int:
+        """Return how many items of a list of `limit` are drawn, if there are enough."""
+        return limit if self.slots is None else min(limit, self.slots)
+
     def draw(self, utilities: Floats, limit: int, noise: NoiseSource) -> tuple[Choice, ...]:
-        """Return the positions of up to `limit` different items, with their propensities."""
-        count = min(limit, len(utilities))
+        """Return the positions of different items, with their propensities: `most_drawn(limit)`,
+        or all there are."""
+        count = min(self.most_drawn(limit), len(utilities))
         if self._mechanism is None:
             best = np.argsort(-utilities, kind="stable")[:count]
             return tuple(Choice(int(position), 1.0) for position in best)

@@ -26,6 +26,7 @@ MOST_DIMENSIONS = 100_000
 MOST_FEATURES = 1_000_000
 MOST_NONZEROS = 1_000
 MOST_CATEGORIES = 64
+MOST_PERSONAL_SLOTS = 100
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 
 
@@ -145,6 +146,14 @@ class AnswersPrivacyDocument(Document):
         default=BudgetDocument(epsilon=20.0),
         description="For all answers to one client. When it is spent, answers are made from the "
         "released model alone.",
+    )
+    personal_slots: int = Field(
+        default=1,
+        ge=1,
+        le=MOST_PERSONAL_SLOTS,
+        strict=True,
+        description="How many items of a list are chosen for the client, the first ones. Each "
+        "costs epsilon. The rest of the list comes from the released model alone and is free.",
     )
     on_exhausted: Literal["degrade", "refuse"] = Field(
         default="degrade",

@@ -38,7 +38,7 @@ from tests.families.fclub.servers import (
 pytestmark = pytest.mark.anyio
 
 ENCODING = SumsEncoding(dimensions=2)
-PRIVATE = {"answers": {"epsilon": 1.0, "budget": {"epsilon": 2.0, "delta": 0}}}
+PRIVATE = {"answers": {"epsilon": 1.0, "personal_slots": 2, "budget": {"epsilon": 2.0, "delta": 0}}}
 
 
 @pytest.mark.parametrize(

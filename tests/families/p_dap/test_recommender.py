@@ -17,20 +17,24 @@ ASK = Ask("films", "someone", (0.2, 0.8))
 
 
 @pytest.mark.parametrize(
-    ("limit", "candidates", "epsilon"),
+    ("slots", "limit", "candidates", "epsilon"),
     [
-        (1, None, 1.0),
-        (3, None, 3.0),
-        (4, None, 3.0),
-        (10, None, 3.0),
-        (1, ["a"], 0.0),
-        (2, ["a", "b"], 1.0),
+        (1, 1, None, 1.0),
+        (1, 100, None, 1.0),
+        (2, 3, None, 2.0),
+        (9, 3, None, 3.0),
+        (9, 4, None, 3.0),
+        (9, 10, None, 3.0),
+        (1, 1, ["a"], 0.0),
+        (2, 2, ["a", "b"], 1.0),
     ],
 )
 def test_the_price_is_of_the_draws_that_choose(
-    limit: int, candidates: list[str] | None, epsilon: float
+    slots: int, limit: int, candidates: list[str] | None, epsilon: float
 ) -> None:
-    one = recommender()
+    one = recommender(
+        privacy={"answers": {"epsilon": 1.0, "personal_slots": slots, "budget": {"epsilon": 20}}}
+    )
     question = one.question(ASK._replace(limit=limit, candidates=candidates))
     assert one.price(question).nano_epsilon == epsilon * NANO
 

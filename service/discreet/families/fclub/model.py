@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InvalidArgument, UnknownDecision
-from discreet.families.choice import UtilityChoice
+from discreet.families.choice import UtilityChoice, filled
 from discreet.families.fclub.evidence import Floats, Knowledge, potential
 from discreet.families.fclub.features import Coordinates
 from discreet.families.fclub.linear import upper_bounds
@@ -194,8 +194,11 @@ class Ranking:
                 # Whether there is feedback is private: only an exact answer may depend on it.
                 personalised = count > 0
                 reason = EXACT_ANSWERS if personalised else NO_FEEDBACK
-            drawn = self._drawn(preferences.row(row), question, self.choice, noise)
-            decisions.append(_decision(question, *drawn, personalised, reason))
+            drawn, regret = self._drawn(preferences.row(row), question, self.choice, noise)
+            if len(drawn) < min(question.limit, len(question.ids)):
+                anybody, _ = self._drawn(model.kinds.anybody, question, UtilityChoice(None), noise)
+                drawn = filled(drawn, anybody, question.limit)
+            decisions.append(_decision(question, drawn, regret, personalised, reason))
         return decisions
 
     def decide_for_anybody(

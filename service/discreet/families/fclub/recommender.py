@@ -67,9 +67,9 @@ class ClusterRecommender(Recommender[ClusterModel]):
         # Named by the base class too, but the reading is needed before it makes a blank model.
         self.name, self.generation = name, stored.generation
         answers = document.privacy.answers
-        epsilon: float | None = None
+        choice = UtilityChoice(None)
         if isinstance(answers, AnswersPrivacyDocument):
-            epsilon = answers.epsilon
+            choice = UtilityChoice(answers.epsilon, answers.personal_slots)
             self.answers_budget = BudgetPolicy(
                 epsilon=answers.budget.epsilon, delta=answers.budget.delta
             )
@@ -84,7 +84,7 @@ class ClusterRecommender(Recommender[ClusterModel]):
             encoding=rule.encoding,
             reward_variance=rule.reward_variance,
             exploration=rule.exploration,
-            choice=UtilityChoice(epsilon),
+            choice=choice,
         )
         super().__init__(name=name, stored=stored, resources=resources)
         rows = [

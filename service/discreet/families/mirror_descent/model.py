@@ -177,7 +177,8 @@ class MirrorRanking:
         # Equal margins are in random order, and so is everything before anything was learned.
         order = np.random.default_rng(noise.bits(_SEED_BITS)).permutation(len(margins))
         if explores or not model.nonzeros:
-            return tuple(Choice(int(place), 1 / len(margins)) for place in order[:limit])
+            explored = order[: choice.most_drawn(limit)]
+            return tuple(Choice(int(place), 1 / len(margins)) for place in explored)
         utilities = margins[order]
         if choice.epsilon is not None:
             utilities = 0.5 + 0.5 * np.clip(utilities / model.reach, -1.0, 1.0)

@@ -9,7 +9,7 @@ from typing import Any
 from discreet.errors import InvalidArgument
 from discreet.families.budgets import FREE, BudgetPolicy
 from discreet.families.cards import GuaranteeCard
-from discreet.families.choice import UtilityChoice
+from discreet.families.choice import UtilityChoice, filled
 from discreet.families.contract import Recommender
 from discreet.families.mirror_descent.document import MirrorDescentDocument
 from discreet.families.mirror_descent.guarantee import guarantee_card
@@ -72,7 +72,7 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
         answers, feedback = document.privacy.answers, document.privacy.feedback
         self._choice = UtilityChoice(None)
         if not isinstance(answers, str):
-            self._choice = UtilityChoice(answers.epsilon)
+            self._choice = UtilityChoice(answers.epsilon, answers.personal_slots)
             self.answers_budget = BudgetPolicy(
                 epsilon=answers.budget.epsilon, delta=answers.budget.delta
             )
@@ -141,6 +141,12 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
         """Rank by the model; where the client is looked at, by a private draw."""
         asked = [one for one in questions if isinstance(one, MirrorQuestion)]
         ranked = self.ranking.rank(model, asked, noise)
+        short = [
+            row for row, one in enumerate(asked) if len(ranked[row]) < min(one.limit, len(one))
+        ]
+        anybody = self.ranking.rank(model, [without_client(asked[row]) for row in short], noise)
+        for row, rest in zip(short, anybody, strict=True):
+            ranked[row] = filled(ranked[row], rest, asked[row].limit)
         return [
             self._decision(question, choices, *self._judged(model, question))
             for question, choices in zip(asked, ranked, strict=True)

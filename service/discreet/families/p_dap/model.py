@@ -37,6 +37,7 @@ from discreet.families.choice import (
     ShortlistOdds,
     Slots,
     Weights,
+    filled,
     repeated,
 )
 from discreet.families.p_dap.statistics import CellStatistics
@@ -81,11 +82,17 @@ class PartitionQuestion(Question):
 class ChoiceRule:
     """How much an answer may reveal: `epsilon` None answers the best item itself.
 
-    In geometric mode `similarity` is alpha, by which epsilon grows with the level.
+    In geometric mode `similarity` is alpha, by which epsilon grows with the level. Of a list the
+    first `slots` are drawn for the visitor, all of it if that is None.
     """
 
     epsilon: float | None
     similarity: float | None = None
+    slots: int | None = None
+
+    def most_drawn(self, limit: int) -> int:
+        """Return how many items of a list of `limit` are drawn for the visitor."""
+        return limit if self.slots is None else min(limit, self.slots)
 
     def epsilon_at(self, level: float, segments: int) -> float | None:
         """Return the epsilon of a draw from a cell of this level."""
@@ -239,7 +246,10 @@ class Population:
                     offer = np.sort(np.concatenate([offer, arms]))
                 odds = self.odds(outlook, offer, self.levels[cell])
                 utilities = self.utilities[cell, odds.ranking]
-                choices = odds.draw_list(utilities, question.limit, noise)
+                choices = odds.draw_list(utilities, rule.most_drawn(question.limit), noise)
+                if len(choices) < min(question.limit, len(offer)):
+                    anybody = self.decide_for_anybody(question, rule, noise)
+                    choices = filled(choices, anybody, question.limit)
                 decided[row] = (choices, cell, self._shortfall(cell, offer, choices))
         for (vendors, level), rows in together.items():
             outlook = self.outlook(rule, vendors)

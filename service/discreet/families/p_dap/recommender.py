@@ -66,7 +66,7 @@ class PartitionRecommender(Recommender[PartitionModel]):
             )
             self.refuses = answers.on_exhausted == "refuse"
             alpha = document.partition.similarity if answers.mode == "geometric" else None
-            self.rule = ChoiceRule(answers.epsilon, alpha)
+            self.rule = ChoiceRule(answers.epsilon, alpha, answers.personal_slots)
             # What an observer sees of a vendor's item depends on two draws, ours and the
             # vendor's: epsilon is divided between them, and both parts are charged.
             self.vendor_epsilon = answers.vendor_share * answers.epsilon
@@ -122,7 +122,8 @@ class PartitionRecommender(Recommender[PartitionModel]):
     def price(self, question: Question) -> Charge:
         """Return the price of the draws: what is available, and how deep the model is."""
         assert isinstance(question, PartitionQuestion)
-        draws = min(question.limit, len(question.available) + len(question.vendors) - 1)
+        arms = len(question.available) + len(question.vendors)
+        draws = min(self.rule.most_drawn(question.limit), arms - 1)
         if draws <= 0:
             return FREE
         if self.answers_budget is None:

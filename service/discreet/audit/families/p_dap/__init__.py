@@ -1,6 +1,7 @@
 """Claims and planted faults of the adaptive partition.
 
     answers                one answer, lists, batches, degraded answers: exact laws
+    slots                  lists of which only the first items are drawn for the visitor
     feedback               one record: what it moves and what it is charged
     closed_loop            stories of one person, and what a closed loop has to know
     closed_loop_claims     the stories in two worlds that are forced into one view: exact
@@ -18,16 +19,17 @@ from discreet.audit.families.p_dap import (
     closed_loop_claims,
     closed_loop_sampled,
     feedback,
+    slots,
 )
 
 
 def claims() -> Iterator[Claim]:
     """Yield every claim."""
-    for module in (answers, feedback, closed_loop_claims, closed_loop_sampled):
+    for module in (answers, slots, feedback, closed_loop_claims, closed_loop_sampled):
         yield from module.claims()
 
 
 def faults() -> Iterator[PlantedFault]:
     """Yield every planted fault."""
-    for module in (answers_planted, feedback, closed_loop_claims, closed_loop_sampled):
+    for module in (answers_planted, slots, feedback, closed_loop_claims, closed_loop_sampled):
         yield from module.faults()

@@ -58,7 +58,9 @@ _FILLS = (0x00, 0xA5, 0xFF)
 """What the rest of a tape says, byte by byte: all explore, or none, or none with other items."""
 
 
-def taught(mode: Mode, family: type[PartitionRecommender] = PartitionRecommender) -> Any:
+def taught(
+    mode: Mode, family: type[PartitionRecommender] = PartitionRecommender, *, slots: int = 2
+) -> Any:
     """Return a recommender whose model was taught different tastes in different cells."""
     document = read_document(
         {
@@ -68,7 +70,7 @@ def taught(mode: Mode, family: type[PartitionRecommender] = PartitionRecommender
             "partition": {"base": 4, "growth": 0.1},
             "exploration": {"rate": 0.1},
             "privacy": {
-                "answers": {"epsilon": 0.7, "mode": mode},
+                "answers": {"epsilon": 0.7, "mode": mode, "personal_slots": slots},
                 "feedback": {"epsilon": 50, "budget": {"epsilon": 1e6}},
             },
         }
@@ -153,12 +155,17 @@ class Batch:
     """Questions from several contexts that can be answered again and again."""
 
     def __init__(
-        self, recommender: Any, contexts: Sequence[float], decide: Deciding = shipped
+        self,
+        recommender: Any,
+        contexts: Sequence[float],
+        decide: Deciding = shipped,
+        *,
+        limit: int = 1,
     ) -> None:
         self._recommender = recommender
         self._decide = decide
         self.questions = [
-            recommender.question(Ask("taught", f"client {place}", (context,)))
+            recommender.question(Ask("taught", f"client {place}", (context,), limit=limit))
             for place, context in enumerate(contexts)
         ]
 

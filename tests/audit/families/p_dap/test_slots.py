@@ -1,0 +1,38 @@
+"""Lists with one personal item: the audit's claims hold, and its faults are caught."""
+
+from fractions import Fraction
+
+import pytest
+
+from discreet.audit.claims import AuditRun
+from discreet.audit.families.p_dap import slots
+from discreet.audit.families.p_dap.answers import CONTEXTS, shipped, taught
+
+RUN = AuditRun(quick=True)
+
+
+def test_every_claim_holds() -> None:
+    for claim in slots.claims():
+        assert claim.examine(RUN).holds, claim.name
+
+
+def test_every_fault_is_caught() -> None:
+    found = list(slots.faults())
+    assert len(found) == 2
+    for fault in found:
+        assert not fault.examine(RUN).holds, fault.name
+
+
+def test_a_list_whose_every_item_is_drawn_is_not_covered_by_the_price_of_one() -> None:
+    """The examination has power: with two personal items, the price of one is too little."""
+    two = taught("uniform", slots=2)
+    assert slots.charged(two, limit=3)[0] == 2 * slots.charged(two)[0]
+    assert not slots.examine_price(two).holds
+
+
+@pytest.mark.parametrize("fill", [0x00, 0xA5])
+def test_lists_have_probability_one_and_three_different_items(fill: int) -> None:
+    law = slots.list_law(taught("uniform", slots=1), CONTEXTS[0], fill, shipped)
+    assert sum(law.values()) == Fraction(1)
+    assert len(law) == 3
+    assert all(len(set(items)) == 3 for items in law)  # type: ignore[call-overload]
