@@ -209,6 +209,14 @@ class Population:
             event=ExactRelease() if largest is None else RandomisedResponse(largest),
         )
 
+    def first_choices(self, contexts: Floats, rule: ChoiceRule) -> Slots:
+        """Return the slot that an answer is most likely to be, for each context."""
+        outlook = self.outlook(rule)
+        listed = self._visible if rule.epsilon is None else outlook.ranking[: outlook.size]
+        cells = self.statistics.tree.locate(contexts)
+        best: Slots = listed[self.utilities[np.ix_(cells, listed)].argmax(axis=1)]
+        return best
+
     def odds(self, outlook: Outlook, offer: Slots, level: int) -> ShortlistOdds:
         """Return what is public about an answer of these slots from a cell of this level."""
         allowed = np.zeros(self.statistics.slots, dtype=np.bool_)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import TokenForged
+from discreet.families import maps
 from discreet.families.budgets import FREE, BudgetPolicy
 from discreet.families.cards import GuaranteeCard
 from discreet.families.contract import Recommender, Resources
@@ -92,6 +93,10 @@ class PartitionRecommender(Recommender[PartitionModel]):
         self._live = np.array(sorted(stored.slots.values()), dtype=np.intp)
         self.vendors = Vendors(self, document, stored, epsilon=self.vendor_epsilon)
         self.offer(Guests(self, dimensions=self.dimensions))
+        if self.dimensions == maps.DIMENSIONS:
+            self.offer(
+                maps.ModelMap(self, lambda model, at: model.own.first_choices(at, self.rule))
+            )
 
     def guarantee(self) -> GuaranteeCard:
         """Return the card, with what one item costs under the current model."""
