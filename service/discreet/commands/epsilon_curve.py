@@ -28,9 +28,15 @@ SEEDS = 3
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `--config`."""
-    own = parser.add_argument_group("with --config")
+    own = parser.add_argument_group(
+        "with --config (the first, --rounds and --processes with --suite too)"
+    )
     own.add_argument(
-        "--data", type=Path, metavar="CSV", help="a logged stream instead of a synthetic one"
+        "--data",
+        type=Path,
+        metavar="PATH",
+        help="a logged stream (CSV) instead of a synthetic one; with --suite, a folder with "
+        "MovieLens or Open Bandit",
     )
     own.add_argument(
         "--epsilons",

@@ -88,12 +88,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def make_folder(folder: Path) -> Path:
+def make_folder(folder: Path, option: str = "--out") -> Path:
     """Create the folder, or raise `InvalidArgument`: before hours are spent, not after."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidArgument("--out", f"{folder} cannot be created: {error.strerror}") from None
+        raise InvalidArgument(option, f"{folder} cannot be created: {error.strerror}") from None
     return folder
 
 

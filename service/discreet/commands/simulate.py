@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from discreet.commands import epsilon_curve
+from discreet.commands import epsilon_curve, suite
 from discreet.errors import InvalidArgument
 from discreet.research.simulate.traffic import DEMO_WORLD, Traffic, send_traffic
 from discreet.research.simulate.traffic_results import TrafficResults
@@ -25,6 +25,8 @@ EXAMPLES = """\
 examples:
   discreet simulate --config discreet.yaml         which epsilon? reward and regret by epsilon
   discreet simulate --config discreet.yaml --data log.csv --recommender films
+  discreet simulate --suite --quick                how well each algorithm learns; two minutes
+  discreet simulate --suite --save out/suite --data ~/data    all worlds, with pictures
   discreet simulate --traffic                      one minute of traffic to the local demo
   discreet simulate --traffic --rate 50 --seconds 300 --recommender films
   discreet simulate --traffic --json > out.json    the results, for a program
@@ -51,6 +53,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="run the recommenders of a serve configuration at several epsilons",
     )
+    what.add_argument(
+        "--suite",
+        action="store_true",
+        help="judge the algorithms: many worlds, beside others, against the private optimum",
+    )
     there = parser.add_argument_group("where")
     there.add_argument("--url", default=DEFAULT_URL, help="the server (default: %(default)s)")
     there.add_argument("--key", help="API key (default: DISCREET_API_KEY, then --key-file)")
@@ -72,7 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--rate",
         type=float,
         default=200.0,
-        help="requests per second (%(default)g; with --config, of the simulated clock)",
+        help="requests per second (%(default)g; with --config and --suite, of the simulated clock)",
     )
     much.add_argument("--seconds", type=float, default=60.0, help="how long to send (%(default)g)")
     much.add_argument("--clients", type=int, default=3_000, help="synthetic users (%(default)d)")
@@ -89,13 +96,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what users like: another number, other tastes (%(default)d)",
     )
     epsilon_curve.add_options(parser)
+    suite.add_options(parser)
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Send the traffic, or try epsilons; 1 if the server stopped answering."""
+    """Send the traffic, try epsilons or judge; 1 if the server stopped answering."""
     if args.config is not None:
         return epsilon_curve.run(args)
+    if args.suite:
+        return suite.run(args)
     traffic = _traffic(args, os.environ)
     results = asyncio.run(_drive(traffic, quiet=args.json))
     if args.json:

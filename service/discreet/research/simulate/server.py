@@ -44,9 +44,9 @@ class SimulatedClock:
         """Return the time in seconds."""
         return self._arrivals / self._rate
 
-    def tick(self) -> None:
-        """Let one more arrival come."""
-        self._arrivals += 1
+    def tick(self, arrivals: int = 1) -> None:
+        """Let so many more arrivals come."""
+        self._arrivals += arrivals
 
 
 class SimulatedServer:

@@ -1,0 +1,91 @@
+"""`discreet simulate --suite`: our learners beside others, in worlds whose truth is known."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from discreet.commands.progress import progress_bar
+from discreet.commands.reproduce import make_folder, wide_console
+from discreet.errors import InvalidArgument
+from discreet.research.reproduce.pictures import HOW_TO_DRAW, can_draw, draw
+from discreet.research.reproduce.trials import run_all
+from discreet.research.suite.figures import suite_figures
+from discreet.research.suite.plan import SuiteOptions, plan
+from discreet.research.suite.report import Run, suite_report, suite_tables
+from discreet.research.suite.trials import HOW_TO_RIVAL, missing_rivals
+
+REPORT = "suite.json"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `--suite`, beside those that it shares with `--config`."""
+    own = parser.add_argument_group("with --suite")
+    own.add_argument(
+        "--quick", action="store_true", help="fewer worlds, settings and rounds: two minutes"
+    )
+    own.add_argument("--worlds", metavar="A,B", help="only these worlds")
+    own.add_argument(
+        "--save", type=Path, metavar="DIR", help=f"write pictures and {REPORT} into this folder"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run every learner in every world, and show what came of it."""
+    if args.processes is not None and args.processes < 1:
+        raise InvalidArgument("--processes", "must be at least 1")
+    options = SuiteOptions(
+        quick=args.quick,
+        worlds=None if args.worlds is None else [one.strip() for one in args.worlds.split(",")],
+        rounds=args.rounds,
+        seed=args.seed or 0,
+        rate=args.rate,
+        data=args.data,
+    )
+    trials = plan(options)
+    folder = None if args.save is None else make_folder(args.save, "--save")
+    missing = missing_rivals()
+    if missing:
+        print("discreet: " + HOW_TO_RIVAL.format(missing=" and ".join(missing)), file=sys.stderr)
+    with progress_bar("suite") as watch:
+        results = run_all(trials, watch=watch, processes=args.processes)
+    runs: list[Run] = list(zip(trials, results, strict=True))
+    report = suite_report(runs, quick=args.quick, seed=options.seed, rate=options.rate)
+    files = []
+    if folder is not None:
+        files.append(folder / REPORT)
+        files[0].write_text(json.dumps(report) + "\n")
+        if can_draw():
+            files += draw(suite_figures(report), folder)
+        else:
+            print(f"discreet: {HOW_TO_DRAW}", file=sys.stderr)
+    if args.json:
+        print(json.dumps(report))
+    else:
+        _print(runs, files, quick=args.quick)
+    return 0
+
+
+def _print(runs: list[Run], files: list[Path], *, quick: bool) -> None:
+    console = wide_console()
+    if quick:
+        console.print("quick: fewer worlds, settings and rounds than the whole suite", style="bold")
+    for table in suite_tables(runs):
+        console.print(table.title, style="bold", highlight=False, soft_wrap=True)
+        printed = Table(*table.columns, box=None)
+        for column in printed.columns[1:]:
+            column.justify = "right"
+        for row in table.rows:
+            printed.add_row(*row)
+        console.print(printed)
+        console.print()
+    console.print(
+        "late: the last quarter of the rounds. share: of the best private rule that knows the\n"
+        "truth, at the same epsilon of answers. CPU s: of the learner alone.",
+        highlight=False,
+    )
+    if files:
+        Console().print(f"written: {', '.join(map(str, files))}", highlight=False, soft_wrap=True)

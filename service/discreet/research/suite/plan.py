@@ -1,0 +1,134 @@
+"""Which trials the suite runs: every learner, in every world, at every setting of the two dials.
+
+One run stands for shorter ones as well, so rows are made at several numbers of rounds. With private
+feedback, a learner needs more visits to average its noise away: those runs are longer where answers
+are at `MAIN_EPSILON`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from discreet.errors import InvalidArgument
+from discreet.research.suite.recorded import found_in
+from discreet.research.suite.served import judged
+from discreet.research.suite.stretches import STRETCH
+from discreet.research.suite.trials import CONTEXT_FREE, RIVALS, SuiteTrial, missing_rivals
+from discreet.research.suite.worlds import WORLDS
+
+ANSWERS = (None, 0.5, 1.0, 2.0, 4.0)
+FEEDBACK = (None, 1.0, 2.0)
+MAIN_EPSILON = 2.0
+"""The epsilon of answers at which rivals are put behind our private choice, and of long runs."""
+ROUNDS = 12_000
+LONG_ROUNDS = 60_000
+LONG_WORLDS = frozenset({"logistic-64"})
+"""Where exact feedback, too, needs the long run."""
+LOG_ROUNDS = 50_000
+QUICK_ROUNDS = 6_000
+QUICK_WORLDS = (
+    "bumps",
+    "logistic-8",
+    "logistic-20",
+    "clusters",
+    "popularity",
+    "drift",
+    "come-and-go",
+)
+QUICK_ANSWERS = (None, MAIN_EPSILON)
+QUICK_FEEDBACK = (None, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteOptions:
+    """How much to run; `rounds` replaces every number of rounds."""
+
+    quick: bool = False
+    worlds: Sequence[str] | None = None
+    rounds: int | None = None
+    seed: int = 0
+    rate: float = 200.0
+    data: Path | None = None
+
+
+def chosen_worlds(options: SuiteOptions) -> list[str]:
+    """Return the worlds to run, or raise `InvalidArgument` with those that there are."""
+    synthetic = list(QUICK_WORLDS if options.quick else WORLDS)
+    recorded = [] if options.data is None else found_in(options.data)
+    if options.data is not None and not recorded:
+        raise InvalidArgument("--data", f"{options.data} has neither MovieLens nor Open Bandit")
+    if options.worlds is None:
+        return synthetic + recorded
+    known = [*WORLDS, *recorded]
+    for name in options.worlds:
+        if name not in known:
+            raise InvalidArgument(
+                "--worlds", f"{name!r} is not there; there are {', '.join(known)}"
+            )
+    return list(dict.fromkeys(options.worlds))
+
+
+def plan(options: SuiteOptions) -> list[SuiteTrial]:
+    """Return the trials, world by world."""
+    if options.rounds is not None and (options.rounds < STRETCH or options.rounds % STRETCH):
+        raise InvalidArgument("--rounds", f"must be a multiple of {STRETCH:,}")
+    if options.seed < 0:
+        raise InvalidArgument("--seed", "must not be negative")
+    answers = QUICK_ANSWERS if options.quick else ANSWERS
+    feedback = QUICK_FEEDBACK if options.quick else FEEDBACK
+    lacking = missing_rivals()
+    trials = []
+    for world in chosen_worlds(options):
+        logged = world.startswith("open-bandit")
+        for learner in judged():
+            trials += [
+                _trial(options, world, learner, one, other)
+                for one in (QUICK_ANSWERS if logged else answers)
+                for other in ((None,) if logged else feedback)
+            ]
+        for learner, package in RIVALS.items():
+            if package not in lacking:
+                trials += [
+                    _trial(options, world, learner, one, None) for one in (None, MAIN_EPSILON)
+                ]
+        compared = (None,) if logged else answers
+        trials += [
+            _trial(options, world, learner, None, None, compared) for learner in CONTEXT_FREE
+        ]
+    return trials
+
+
+def _trial(
+    options: SuiteOptions,
+    world: str,
+    learner: str,
+    answers: float | None,
+    feedback: float | None,
+    compared: tuple[float | None, ...] | None = None,
+) -> SuiteTrial:
+    return SuiteTrial(
+        world=world,
+        learner=learner,
+        answers=answers,
+        feedback=feedback,
+        rounds=options.rounds or _rounds(options, world, learner, answers, feedback),
+        seed=options.seed,
+        rate=options.rate,
+        compared=(answers,) if compared is None else compared,
+        data=options.data,
+    )
+
+
+def _rounds(
+    options: SuiteOptions, world: str, learner: str, answers: float | None, feedback: float | None
+) -> int:
+    if options.quick:
+        return QUICK_ROUNDS
+    if world.startswith("open-bandit"):
+        return LOG_ROUNDS
+    main = answers == MAIN_EPSILON or learner in CONTEXT_FREE
+    if main and feedback is not None:
+        return LONG_ROUNDS
+    if world in LONG_WORLDS and (main or (answers is None and feedback is None)):
+        return LONG_ROUNDS
+    return ROUNDS
