@@ -14,10 +14,14 @@ BATCH = 100
 class ChanceLearner:
     """Any item on offer, by chance."""
 
+    def __init__(self) -> None:
+        self._rng: np.random.Generator | None = None
+
     async def play(self, stretch: Stretch, *, seed: int) -> Places:
         """Return a place for every visit."""
-        rng = seeded("chance", seed, float(stretch.contexts[0, 0]))
-        return rng.choice(stretch.offered, len(stretch.contexts))
+        if self._rng is None:
+            self._rng = seeded("chance", seed)
+        return self._rng.choice(stretch.offered, len(stretch.contexts))
 
     async def close(self) -> None:
         """Nothing is held."""

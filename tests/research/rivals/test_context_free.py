@@ -1,0 +1,37 @@
+"""Chance and popularity: what can be earned without looking at the visitor."""
+
+import numpy as np
+import pytest
+
+from discreet.research.rivals.context_free import ChanceLearner, PopularityLearner
+from discreet.research.suite.stretches import KnownStretch
+from tests.research.suite.known import two_kinds
+
+
+def alike(rounds: int, seed: int) -> KnownStretch:
+    rng = np.random.default_rng(seed)
+    means = np.tile([0.2, 0.6, 0.4], (rounds, 1))
+    return KnownStretch(rng.random((rounds, 2)), np.arange(3), means, rng.random(rounds))
+
+
+@pytest.mark.anyio
+async def test_chance_answers_every_item_alike() -> None:
+    chosen = await ChanceLearner().play(two_kinds(6_000, first=4), seed=1)
+    # The standard error of a count is 37.
+    assert all(abs(int(count) - 2_000) < 200 for count in np.bincount(chosen)[4:])
+
+
+@pytest.mark.anyio
+async def test_popularity_finds_the_most_liked_item() -> None:
+    player = PopularityLearner()
+    await player.play(alike(2_000, 0), seed=1)
+    stretch = alike(1_000, 1)
+    chosen = await player.play(stretch, seed=1)
+    assert stretch.worth(chosen)[0].mean() > 0.57
+
+
+@pytest.mark.anyio
+async def test_popularity_cannot_tell_people_apart() -> None:
+    player = PopularityLearner()
+    stretch = two_kinds(3_000)
+    assert stretch.worth(await player.play(stretch, seed=1))[0].mean() < 0.55

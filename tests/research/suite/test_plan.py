@@ -1,0 +1,73 @@
+"""What the suite runs."""
+
+from pathlib import Path
+
+import pytest
+
+from discreet.errors import InvalidArgument
+from discreet.research.suite import plan as planning
+from discreet.research.suite.plan import (
+    ANSWERS,
+    FEEDBACK,
+    LONG_ROUNDS,
+    QUICK_ROUNDS,
+    SuiteOptions,
+    plan,
+)
+from discreet.research.suite.served import judged
+from discreet.research.suite.worlds import WORLDS
+
+
+def test_our_learners_meet_every_setting_in_every_world() -> None:
+    trials = plan(SuiteOptions())
+    settings = {(one.world, one.learner, one.answers, one.feedback) for one in trials}
+    assert len(settings) == len(trials)
+    for world in WORLDS:
+        for learner in judged():
+            found = {s[2:] for s in settings if s[:2] == (world, learner)}
+            assert found == {(answers, feedback) for answers in ANSWERS for feedback in FEEDBACK}
+        for rival in ("linucb", "vw"):
+            assert {s[2:] for s in settings if s[:2] == (world, rival)} == {
+                (None, None),
+                (2.0, None),
+            }
+        for other in ("popular", "chance"):
+            (one,) = [t for t in trials if (t.world, t.learner) == (world, other)]
+            assert one.compared == ANSWERS
+
+
+def test_private_feedback_gets_the_long_run() -> None:
+    (one,) = [
+        t
+        for t in plan(SuiteOptions(worlds=["logistic-20"]))
+        if (t.learner, t.answers, t.feedback) == ("p-dap", 2.0, 1.0)
+    ]
+    assert one.rounds == LONG_ROUNDS
+
+
+def test_quick_is_smaller_and_has_the_same_learners() -> None:
+    quick, whole = plan(SuiteOptions(quick=True)), plan(SuiteOptions())
+    assert {one.learner for one in quick} == {one.learner for one in whole}
+    assert {one.rounds for one in quick} == {QUICK_ROUNDS}
+    assert sum(t.rounds for t in quick) < 0.2 * sum(t.rounds for t in whole)
+
+
+def test_rivals_that_are_not_installed_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "missing_rivals", lambda: ["vowpalwabbit"])
+    learners = {one.learner for one in plan(SuiteOptions(quick=True))}
+    assert "vw" not in learners
+    assert "linucb" in learners
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (SuiteOptions(worlds=["bumps", "flat"]), "'flat' is not there; there are bumps"),
+        (SuiteOptions(rounds=1_500), "--rounds"),
+        (SuiteOptions(seed=-1), "--seed"),
+        (SuiteOptions(data=Path("nowhere")), "neither MovieLens nor Open Bandit"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(options: SuiteOptions, message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        plan(options)

@@ -1,0 +1,92 @@
+"""Rows: exactly these columns, and numbers that follow from the sums."""
+
+import json
+
+import numpy as np
+import pytest
+
+from discreet.research.suite.report import (
+    best_fixed,
+    curve_of,
+    overall_share,
+    rows_of,
+    suite_report,
+    suite_tables,
+)
+from discreet.research.suite.trials import SuiteResult, SuiteTrial
+
+COLUMNS = [
+    *("world", "dimensions", "items", "learner", "answers_epsilon", "feedback_epsilon"),
+    *("rounds", "reward_late", "share_late", "share_fixed", "seconds"),
+]
+TRIAL = SuiteTrial("bumps", "p-dap", 2.0, 1.0, 4_000, 0, 200.0, (2.0,))
+
+
+def result(**changes: object) -> SuiteResult:
+    """Return 16 blocks: 100 of 250 are earned in each of the first half, 150 in the second."""
+    fixed = np.tile([50.0, 75.0], (16, 1))
+    fixed[-1, 1] = np.nan
+    fields = {
+        "dimensions": 2,
+        "items": 16,
+        "earned": np.repeat([100.0, 150.0], 8),
+        "counted": np.full(16, 250.0),
+        "ceilings": {2.0: np.full(16, 200.0)},
+        "fixed": fixed,
+        "seconds": np.full(16, 0.5),
+    }
+    return SuiteResult(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def test_a_row_has_exactly_these_columns() -> None:
+    short, long = rows_of(TRIAL, result())
+    assert list(short) == list(long) == COLUMNS
+    assert (short["rounds"], long["rounds"]) == (3_000, 4_000)
+    assert (long["answers_epsilon"], long["feedback_epsilon"]) == (2.0, 1.0)
+    assert long["reward_late"] == 0.6
+    assert long["share_late"] == 0.75
+    assert long["share_fixed"] == 0.25  # the other item left before the end
+    assert short["share_fixed"] == 0.375
+    assert (short["seconds"], long["seconds"]) == (6.0, 8.0)
+
+
+def test_what_a_log_does_not_know_is_null() -> None:
+    rows = list(rows_of(TRIAL, result(ceilings={})))
+    assert [row["share_late"] for row in rows] == [None, None]
+    assert rows[-1]["reward_late"] == 0.6
+    assert overall_share(result(ceilings={}), 2.0) is None
+    assert curve_of(TRIAL, result(ceilings={}), 2.0) is None
+    nothing = list(rows_of(TRIAL, result(counted=np.zeros(16))))
+    assert nothing[-1]["reward_late"] is None
+    json.dumps(rows, allow_nan=False)
+
+
+def test_no_item_may_have_stayed() -> None:
+    assert np.isnan(best_fixed(result(fixed=np.full((16, 2), np.nan)), slice(12, 16)))
+
+
+def test_a_curve_has_a_point_every_thousand_rounds() -> None:
+    curve = curve_of(TRIAL, result(), 2.0)
+    assert curve is not None
+    assert curve["rounds"] == [1_000, 2_000, 3_000, 4_000]
+    assert curve["share"] == [0.5, 0.5, 0.75, 0.75]
+    assert curve["reward"] == [0.4, 0.4, 0.6, 0.6]
+    assert curve["share_overall"] == pytest.approx(0.625)
+
+
+def test_a_learner_that_ignores_contexts_stands_beside_every_epsilon() -> None:
+    trial = SuiteTrial("bumps", "chance", None, None, 4_000, 0, 200.0, (None, 2.0))
+    both = result(ceilings={None: np.full(16, 300.0), 2.0: np.full(16, 200.0)})
+    rows = [row for row in rows_of(trial, both) if row["rounds"] == 4_000]
+    assert [row["answers_epsilon"] for row in rows] == [None, 2.0]
+    assert [row["share_late"] for row in rows] == [0.5, 0.75]
+
+
+def test_the_report_says_what_it_is() -> None:
+    report = suite_report([(TRIAL, result())], quick=True, seed=3, rate=200.0)
+    assert (report["suite"], report["seed"], report["visits_per_second"]) == ("quick", 3, 200.0)
+    assert len(report["rows"]) == 2
+    assert len(report["curves"]) == 1
+    (table,) = suite_tables([(TRIAL, result())])
+    assert table.title == "bumps: 16 items, 2 numbers"
+    assert table.rows[0][:6] == ("p-dap", "2", "1", "4,000", "0.600", "0.750")
