@@ -48,11 +48,9 @@ class Demo:
         return answer.json() if is_json else answer.text
 
     def samples(self, recommender: str) -> dict[tuple[str, str], float]:
-        """Return a recommender's series from /metrics by (name, outcome or account)."""
+        """Return a recommender's series from /metrics by (name, outcome)."""
         return {
-            (sample.name, sample.labels.get("outcome") or sample.labels.get("account", "")): (
-                sample.value
-            )
+            (sample.name, sample.labels.get("outcome", "")): sample.value
             for family in text_string_to_metric_families(self.call("GET", "/metrics"))
             for sample in family.samples
             if sample.labels.get("recommender") == recommender

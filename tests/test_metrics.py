@@ -13,14 +13,13 @@ from discreet.families.observer import (
     AnswerOutcome,
     FamilyCounter,
     FamilyGauge,
-    FeedbackOutcome,
     Observer,
+    ReleasedFigures,
 )
 from discreet.metrics import FLUSH_SECONDS, Metrics
 from discreet.privacy.charges import NANO, UNLIMITED, Charge
 
 ALLOWED = {
-    "account",
     "recommender",
     "algorithm",
     "outcome",
@@ -63,10 +62,8 @@ def busy(metrics: Metrics) -> None:
             outcome=outcome,
             charge=Charge(nano_epsilon=NANO // 2, nano_rho=NANO // 8),
             items=2,
-            estimated_regret=0.25,
         )
-    for received in FeedbackOutcome:
-        observer.feedback(recommender="films", algorithm="p-dap", outcome=received, reward=0.5)
+    observer.forged()
     observer.exhausted(recommender="films", algorithm="p-dap")
     for what, value in P_DAP.items():
         observer.gauge(recommender="films", what=what, value=value)
@@ -84,14 +81,26 @@ def busy(metrics: Metrics) -> None:
     metrics.store_up(True)
 
 
-def test_a_release_without_an_epsilon_of_its_own_counts_in_rho_only() -> None:
+def test_what_a_ledger_books_as_unlimited_is_left_out_of_the_sum() -> None:
     metrics = Metrics(version="1.2.3")
-    gaussian = Charge(nano_epsilon=UNLIMITED, nano_rho=NANO // 4)
-    metrics.spent(recommender="ads", algorithm="mirror-descent", charge=gaussian)
+    films = {"recommender": "films", "algorithm": "p-dap"}
+    for charge in (Charge(UNLIMITED, UNLIMITED), Charge(nano_epsilon=NANO, nano_rho=NANO // 8)):
+        metrics.recommendation(
+            **films, outcome=AnswerOutcome.PERSONALISED, charge=charge, items=2, answers=2
+        )
     metrics.flush()
     text = metrics.render()
-    assert by_name(text, "discreet_epsilon_spent_total") == 0
-    assert by_name(text, "discreet_rho_spent_total") == pytest.approx(0.25)
+    assert by_name(text, "discreet_epsilon_spent_total") == 2.0
+    assert by_name(text, "discreet_rho_spent_total") == 0.25
+
+
+def test_a_released_model_is_reported_as_far_as_it_tells() -> None:
+    told = ReleasedFigures(feedback=12.5, reward_mean=0.25, rho=0.0)
+    assert told.gauges() == {
+        FamilyGauge.RELEASED_FEEDBACK: 12.5,
+        FamilyGauge.RELEASED_REWARD_MEAN: 0.25,
+        FamilyGauge.FEEDBACK_RHO: 0.0,
+    }
 
 
 def test_everything_that_was_observed_is_shown() -> None:
@@ -103,9 +112,7 @@ def test_everything_that_was_observed_is_shown() -> None:
     assert by_name(text, "discreet_items_total") == 2 * len(AnswerOutcome)
     assert by_name(text, "discreet_epsilon_spent_total") == pytest.approx(len(AnswerOutcome) / 2)
     assert by_name(text, "discreet_rho_spent_total") == pytest.approx(len(AnswerOutcome) / 8)
-    assert by_name(text, "discreet_estimated_regret_total") == pytest.approx(len(AnswerOutcome) / 4)
-    assert by_name(text, "discreet_feedback_total") == len(FeedbackOutcome)
-    assert by_name(text, "discreet_reward_total") == 0.5, "only what was counted"
+    assert by_name(text, "discreet_forged_feedback_total") == 1
     assert by_name(text, "discreet_budgets_exhausted_total") == 1
     for what, value in P_DAP.items():
         assert by_name(text, f"discreet_{what.value}") == value
@@ -116,53 +123,6 @@ def test_everything_that_was_observed_is_shown() -> None:
     assert by_name(text, "discreet_store_up") == 1
     assert by_name(text, "discreet_store_failures_total") == 1
     assert 'discreet_build_info{version="1.2.3"} 1.0' in text.decode()
-
-
-def test_what_feedback_cost_is_counted_and_its_outcomes_are_told_apart() -> None:
-    metrics = Metrics(version="1")
-    for outcome, price in ((FeedbackOutcome.COUNTED, NANO), (FeedbackOutcome.UNPAID, 0)):
-        metrics.feedback(
-            recommender="films",
-            algorithm="p-dap",
-            outcome=outcome,
-            reward=1.0,
-            charge=Charge(nano_epsilon=UNLIMITED if price else 0, nano_rho=price),
-        )
-    metrics.flush()
-    found = samples(metrics.render())
-    for outcome in ("counted", "unpaid"):
-        labels = ("algorithm", "p-dap"), ("outcome", outcome), ("recommender", "films")
-        assert found["discreet_feedback_total", labels] == 1
-    assert by_name(metrics.render(), "discreet_rho_spent_total") == 1
-    assert by_name(metrics.render(), "discreet_reward_total") == 1.0
-
-
-def test_the_two_accounts_are_told_apart() -> None:
-    metrics = Metrics(version="1")
-    films = {"recommender": "films", "algorithm": "p-dap"}
-    metrics.recommendation(
-        **films,
-        outcome=AnswerOutcome.PERSONALISED,
-        charge=Charge(nano_epsilon=NANO, nano_rho=NANO // 8),
-        items=2,
-        estimated_regret=0.0,
-        answers=2,
-    )
-    metrics.feedback(
-        **films, outcome=FeedbackOutcome.COUNTED, charge=Charge(UNLIMITED, nano_rho=NANO // 2)
-    )
-    metrics.spent(**films, charge=Charge(UNLIMITED, nano_rho=NANO // 4))
-    metrics.flush()
-    spent = {
-        (name, dict(pairs)["account"]): value
-        for (name, pairs), value in samples(metrics.render()).items()
-        if "account" in dict(pairs)
-    }
-    assert spent == {
-        ("discreet_epsilon_spent_total", "answers"): 2.0,
-        ("discreet_rho_spent_total", "answers"): 0.25,
-        ("discreet_rho_spent_total", "feedback"): 0.75,
-    }
 
 
 def test_everything_that_families_report_has_a_series() -> None:
@@ -198,7 +158,7 @@ def test_a_recommenders_series_begin_at_zero() -> None:
     metrics.set_recommenders({"new": "p-dap"})
     found = samples(metrics.render())
     zeros = [value for (name, pairs), value in found.items() if ("recommender", "new") in pairs]
-    assert len(zeros) > 15
+    assert len(zeros) > 10
     assert set(zeros) == {0.0}
 
 
@@ -212,7 +172,7 @@ def test_a_removed_recommender_holds_nothing() -> None:
     for what in P_DAP:
         left = 1 if what is FamilyGauge.CELLS else 0
         assert by_name(metrics.render(), f"discreet_{what.value}") == left
-    assert by_name(metrics.render(), "discreet_reward_total") == 0.5
+    assert by_name(metrics.render(), "discreet_items_total") == 2 * len(AnswerOutcome)
 
 
 def test_one_that_came_and_went_between_two_looks_holds_nothing() -> None:

@@ -118,7 +118,8 @@ def _make(demo: Demo) -> str:
     typed = shlex.join([DISCREET, *words[1:], "--seconds", str(ROUND_SECONDS)])
     heard = (
         f"curl -sS {demo.url}/metrics -H 'Authorization: Bearer {demo.key}' |"
-        """ sed -n 's/^discreet_feedback_total{.*outcome="counted".*} \\([0-9]*\\).*/\\1/p'"""
+        # The traffic sends feedback on every item that it gets.
+        """ sed -n 's/^discreet_items_total{.*} \\([0-9]*\\).*/\\1/p'"""
     )
     # As many rounds as a busy machine needs for what an idle one does in the first.
     return f"""make() {{

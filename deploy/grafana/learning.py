@@ -3,7 +3,7 @@
 Panels of a family that a release does not serve are empty, and that is the truth.
 """
 
-from deploy.grafana.overview import MODEL_AGE, RATE, REGRET, REWARD, ratio
+from deploy.grafana.overview import LEARNED, MODEL_AGE, RATE, REGRET, REWARD
 from deploy.grafana.panels import HERE, JOB, Board, Limits, Panel, Query, Row
 
 
@@ -41,44 +41,32 @@ ALL = Row(
     "Every family",
     (
         Panel(
-            title="Estimated regret per item",
-            shows="By the learner's own means: a plug-in estimate.",
+            title="Estimated regret, by release",
+            shows="Of an item answered from the released model, by its own means: a plug-in "
+            "estimate.",
             wrong="it should fall for days, then stay low. See the runbook of "
             "DiscreetRegretNotFalling.",
             unit="none",
-            queries=(
-                Query(ratio(*REGRET, by="recommender, algorithm"), "{{recommender}} {{algorithm}}"),
-            ),
+            queries=(Query(REGRET, "{{recommender}}"),),
             limits=Limits(0.1, 0.3),
         ),
         Panel(
-            title="Reward per feedback",
-            shows="The mean of the rewards that were counted.",
+            title="Mean reward, by release",
+            shows="Of all feedback that the released model was made from, with its noise. p-dap "
+            "keeps sums that tell it; other families do not.",
             wrong="it should rise while regret falls. If it does not, feedback tells something "
             "else than it did.",
             unit="none",
-            queries=(
-                Query(ratio(*REWARD, by="recommender, algorithm"), "{{recommender}} {{algorithm}}"),
-            ),
+            queries=(Query(REWARD, "{{recommender}}"),),
             most=1,
         ),
         Panel(
-            title="Feedback counted per item",
-            shows="How much of what is recommended comes back as feedback.",
-            wrong="near zero nothing is learned: see the runbooks of DiscreetNoFeedback and of "
-            "DiscreetFeedbackNotLearned.",
-            unit="percentunit",
-            queries=(
-                Query(
-                    ratio(
-                        f'discreet_feedback_total{{{HERE},outcome="counted"}}',
-                        f"discreet_items_total{{{HERE}}}",
-                        by="recommender",
-                    ),
-                    "{{recommender}}",
-                ),
-            ),
-            limits=Limits(0.01, 0.001, above=False),
+            title="Feedback learned from",
+            shows="How much feedback the released model was made from, as its noisy sums tell it.",
+            wrong="it stands still and nothing is learned: see the runbooks of DiscreetNoFeedback "
+            "and of DiscreetFeedbackNotLearned.",
+            unit="short",
+            queries=(Query(LEARNED, "{{recommender}}"),),
         ),
     ),
 )
@@ -199,8 +187,8 @@ VENDORS = Row(
             "none though they name us: their key for us is gone, or our address has changed.",
         ),
         Panel(
-            title="Vendors left out, feedback waiting",
-            shows="1 while a vendor is left out; and how many rewards wait to be passed on.",
+            title="Vendors left out",
+            shows="1 while a vendor is left out. Rewards for its items wait until it is back.",
             wrong="see the runbook of DiscreetVendorGone.",
             unit="short",
             # A vendor that was never left out has no series: then zero is the truth.
@@ -209,9 +197,8 @@ VENDORS = Row(
                     f"max by (peer) (discreet_vendor_circuit_open{{{JOB}}}) or vector(0)",
                     "left out {{peer}}",
                 ),
-                Query(f"max(discreet_vendor_outbox{{{JOB}}})", "waiting"),
             ),
-            limits=Limits(1, 1000),
+            limits=Limits(None, 1),
         ),
     ),
 )
@@ -285,15 +272,8 @@ NODES = Row(
     ),
 )
 VOTES = Row(
-    "p-rec: voters and rounds",
+    "p-rec: rounds and runs",
     (
-        _each(
-            "discreet_voters",
-            "Voters",
-            "People on the roster.",
-            "it only grows; a jump is an import, or somebody who votes under many names.",
-            width=6,
-        ),
         Panel(
             title="Rounds",
             shows="Rounds of objects, by state.",
@@ -305,15 +285,7 @@ VOTES = Row(
                     "{{recommender}} {{state}}",
                 ),
             ),
-            width=6,
-        ),
-        _rate(
-            "discreet_votes_total",
-            "outcome",
-            "Votes",
-            "Counted and refused.",
-            "refused: votes for rounds that are closed, or unknown.",
-            width=6,
+            width=12,
         ),
         _rate(
             "discreet_client_runs_total",
@@ -323,7 +295,7 @@ VOTES = Row(
             "like-minded voters are left.",
             "unpaid: the voters' budget is spent for good. Recommend to fewer clients. ended: "
             "lower peers, or raise radius.",
-            width=6,
+            width=12,
         ),
     ),
 )
@@ -350,6 +322,13 @@ PROFILES = Row(
             ),
             figure=True,
             decimals=0,
+        ),
+        _each(
+            "discreet_released_rewards",
+            "Rewards learned from",
+            "The sum of the rewards that the released model was made from, with its noise. Other "
+            "families than collaborative that keep such sums show theirs too.",
+            "it stands still though feedback is sent: budgets for feedback are spent.",
         ),
         _each(
             "discreet_training_seconds",

@@ -33,20 +33,12 @@ UNPAID_SHARE = (
     f"discreet_recommendations_total{{{HERE},{UNPAID}}}",
     f"discreet_recommendations_total{{{HERE},{PAID}}}",
 )
-REWARD = (
-    f"discreet_reward_total{{{HERE}}}",
-    f'discreet_feedback_total{{{HERE},outcome="counted"}}',
-)
-UNLEARNED_SHARE = (
-    f'discreet_feedback_total{{{HERE},outcome="unpaid"}}',
-    f'discreet_feedback_total{{{HERE},outcome=~"counted|unpaid"}}',
-)
+# What feedback taught is read off the released models. Every pod tells the same of one.
+REWARD = f"max by (recommender) (discreet_released_reward_mean{{{HERE}}})"
+REGRET = f"max by (recommender) (discreet_released_regret{{{HERE}}})"
+LEARNED = f"max by (recommender) (discreet_released_feedback{{{HERE}}})"
 # A removed recommender's gauges are 0.
 MODEL_AGE = f"time() - min by (recommender) (discreet_release_timestamp_seconds{{{HERE}}} > 0)"
-REGRET = (
-    f"discreet_estimated_regret_total{{{HERE}}}",
-    f"discreet_items_total{{{HERE}}}",
-)
 
 NOW = Row(
     "Now",
@@ -85,25 +77,26 @@ NOW = Row(
             figure=True,
         ),
         Panel(
-            title="Reward per feedback",
-            shows="The mean of the rewards that were counted.",
+            title="Mean reward, by release",
+            shows="Of all feedback that the released model was made from, with its noise. It moves "
+            "with releases, not with feedback.",
             wrong="if it falls while traffic is steady, look at estimated regret: a catalogue "
             "that lost its best items, or feedback that changed its meaning.",
             unit="none",
-            queries=(Query(ratio(*REWARD)),),
+            queries=(Query(REWARD, "{{recommender}}"),),
             width=4,
             height=4,
             figure=True,
             most=1,
         ),
         Panel(
-            title="Estimated regret per item",
-            shows="How much better the best item would have done, by the learner's own means. A "
-            "plug-in estimate, not the true regret, which nobody can know.",
+            title="Estimated regret, by release",
+            shows="How much better the best item would do than an answer from the released model, "
+            "by its own means. A plug-in estimate, not the true regret, which nobody can know.",
             wrong="see the runbook of DiscreetRegretNotFalling: more traffic, a larger epsilon, or "
             "fewer dimensions.",
             unit="none",
-            queries=(Query(ratio(*REGRET)),),
+            queries=(Query(REGRET, "{{recommender}}"),),
             limits=Limits(0.1, 0.3),
             width=4,
             height=4,
@@ -176,17 +169,17 @@ TRAFFIC = Row(
             soft_most=0.02,
         ),
         Panel(
-            title="Feedback by outcome",
-            shows="counted; unpaid (accepted, not learned: the client's budget for feedback is "
-            "spent); duplicate (a retry); conflict (another reward for the same item); expired; "
-            "forged (an id that this service did not issue).",
-            wrong="unpaid: see Discreet / privacy. expired: raise decision_ttl_seconds. forged: "
-            "token keys were lost or rotated too fast, or somebody is guessing.",
+            title="Feedback requests by status",
+            shows="Requests with feedback, as the network sees them. Which recommender they are "
+            "for and how they ended is private; callers see that.",
+            wrong="4xx: an id that expired (410: raise decision_ttl_seconds) or was forged (400), "
+            "or another reward for the same item (409). 5xx: the store.",
             unit="reqps",
             queries=(
                 Query(
-                    f"sum by (outcome) (rate(discreet_feedback_total{{{HERE}}}{RATE}))",
-                    "{{outcome}}",
+                    "sum by (status) (rate(discreet_request_duration_seconds_count"
+                    f'{{{JOB},route=~"/feedback(/batch)?"}}{RATE}))',
+                    "{{status}}",
                 ),
             ),
             stacked=True,
@@ -209,21 +202,21 @@ WORTH = Row(
     "What it is worth, and what it costs",
     (
         Panel(
-            title="Reward per feedback",
-            shows="The mean of the rewards that were counted, by recommender.",
+            title="Mean reward, by release",
+            shows="Of all feedback that the released model was made from, with its noise.",
             wrong="compare with estimated regret: if that falls and this does not, feedback has "
             "changed its meaning.",
             unit="none",
-            queries=(Query(ratio(*REWARD, by="recommender"), "{{recommender}}"),),
+            queries=(Query(REWARD, "{{recommender}}"),),
             most=1,
         ),
         Panel(
-            title="Estimated regret per item",
-            shows="By the learner's own means: a plug-in estimate. It should fall for days, then "
-            "stay low.",
+            title="Estimated regret, by release",
+            shows="Of an item answered from the released model, by its own means: a plug-in "
+            "estimate. It should fall for days, then stay low.",
             wrong="see the runbook of DiscreetRegretNotFalling.",
             unit="none",
-            queries=(Query(ratio(*REGRET, by="recommender"), "{{recommender}}"),),
+            queries=(Query(REGRET, "{{recommender}}"),),
             limits=Limits(0.1, 0.3),
         ),
         Panel(
@@ -238,31 +231,23 @@ WORTH = Row(
         ),
         Panel(
             title="Epsilon spent a second",
-            shows="Privacy loss charged, over all clients, in epsilon, by account. Feedback has "
-            "none of its own, because its noise is Gaussian: see rho.",
+            shows="Privacy loss charged for answers, over all clients, in epsilon.",
             wrong="a jump without more visitors: callers that retry without an event_id pay twice.",
             unit="none",
             queries=(
                 Query(
-                    "sum by (recommender, account) "
-                    f"(rate(discreet_epsilon_spent_total{{{HERE}}}{RATE}))",
-                    "{{recommender}} {{account}}",
+                    f"sum by (recommender) (rate(discreet_epsilon_spent_total{{{HERE}}}{RATE}))",
+                    "{{recommender}}",
                 ),
             ),
         ),
         Panel(
-            title="Rho spent a second",
-            shows="The same in zCDP's rho, which both accounts have.",
-            wrong="answers: as for epsilon. feedback: several records of one client between two "
-            "releases cost more than one each; see the runbook of DiscreetBudgetBurnFast.",
-            unit="none",
-            queries=(
-                Query(
-                    "sum by (recommender, account) "
-                    f"(rate(discreet_rho_spent_total{{{HERE}}}{RATE}))",
-                    "{{recommender}} {{account}}",
-                ),
-            ),
+            title="Feedback learned from",
+            shows="How much feedback the released model was made from, as its noisy sums tell it.",
+            wrong="it stands still though feedback is sent: see the runbook of "
+            "DiscreetFeedbackNotLearned.",
+            unit="short",
+            queries=(Query(LEARNED, "{{recommender}}"),),
         ),
         Panel(
             title="Age of the model",

@@ -1,12 +1,13 @@
 """Privacy: what is spent, how fast, how long it lasts, and what was refused."""
 
-from deploy.grafana.overview import RATE, UNLEARNED_SHARE, UNPAID_SHARE, ratio
+from deploy.grafana.overview import LEARNED, RATE, UNPAID_SHARE, ratio
 from deploy.grafana.panels import HERE, JOB, Board, Box, Limits, Panel, Query, Row
 
 SPENT = f"discreet_epsilon_spent_total{{{HERE}}}"
 RHO = f"discreet_rho_spent_total{{{HERE}}}"
-ANSWERS = f'discreet_epsilon_spent_total{{{HERE},account="answers"}}'
-FEEDBACK = f'discreet_rho_spent_total{{{HERE},account="feedback"}}'
+# What feedback costs is not counted, for that would tell who sent any. It is at least the price of
+# one record for every record in the released sums: a client's n-th in a release costs 2n - 1 times.
+FEEDBACK = f"{LEARNED} * max by (recommender) (discreet_feedback_rho{{{HERE}}})"
 LEDGER = 'operation="spend"'
 # The other two answer exactly by default: fclub from the client's own feedback, collaborative from
 # profiles that devices may have made private. Their guarantee cards say so.
@@ -37,16 +38,15 @@ SPEND = Row(
     (
         Panel(
             title="Epsilon spent in this time",
-            shows="Charged to all clients together, by recommender and account, over the "
-            "dashboard's range. Feedback has no epsilon of its own, because its noise is Gaussian: "
-            "see rho.",
+            shows="Charged to all clients together for answers, by recommender, over the "
+            "dashboard's range.",
             wrong="much more than visitors times epsilon a decision: retries without an event_id, "
             "or lists that are longer than they need to be.",
             unit="none",
             queries=(
                 Query(
-                    f"sum by (recommender, account) (increase({SPENT}[$__range]))",
-                    "{{recommender}} {{account}}",
+                    f"sum by (recommender) (increase({SPENT}[$__range]))",
+                    "{{recommender}}",
                 ),
             ),
             width=12,
@@ -55,14 +55,13 @@ SPEND = Row(
         ),
         Panel(
             title="Rho spent in this time",
-            shows="The same in zCDP's rho, which both accounts have.",
-            wrong="answers: as for epsilon. feedback: n records of one client between two releases "
-            "cost n^2 times the rho of one. Shorter pauses (releases) cost less.",
+            shows="The same in zCDP's rho.",
+            wrong="as for epsilon.",
             unit="none",
             queries=(
                 Query(
-                    f"sum by (recommender, account) (increase({RHO}[$__range]))",
-                    "{{recommender}} {{account}}",
+                    f"sum by (recommender) (increase({RHO}[$__range]))",
+                    "{{recommender}}",
                 ),
             ),
             width=12,
@@ -71,26 +70,26 @@ SPEND = Row(
         ),
         Panel(
             title="Epsilon spent a second",
-            shows="Over all clients, by recommender and account.",
+            shows="Over all clients, by recommender.",
             wrong="a jump without more visitors is a caller in a loop: see answers by outcome, and "
             "the runbook of DiscreetBudgetBurnFast.",
             unit="none",
             queries=(
                 Query(
-                    f"sum by (recommender, account) (rate({SPENT}{RATE}))",
-                    "{{recommender}} {{account}}",
+                    f"sum by (recommender) (rate({SPENT}{RATE}))",
+                    "{{recommender}}",
                 ),
             ),
         ),
         Panel(
             title="Rho spent a second",
-            shows="Over all clients, by recommender and account.",
+            shows="Over all clients, by recommender.",
             wrong="see the runbook of DiscreetBudgetBurnFast.",
             unit="none",
             queries=(
                 Query(
-                    f"sum by (recommender, account) (rate({RHO}{RATE}))",
-                    "{{recommender}} {{account}}",
+                    f"sum by (recommender) (rate({RHO}{RATE}))",
+                    "{{recommender}}",
                 ),
             ),
         ),
@@ -103,7 +102,7 @@ SPEND = Row(
             queries=(
                 Query(
                     ratio(
-                        ANSWERS,
+                        SPENT,
                         f'discreet_recommendations_total{{{HERE},outcome="personalised"}}',
                         by="recommender",
                     ),
@@ -128,7 +127,7 @@ LEFT = Row(
             queries=(
                 Query(
                     "$budget / ((sum by (recommender) "
-                    f"(rate({ANSWERS}[1h])) > 0) * 86400 / $clients)",
+                    f"(rate({SPENT}[1h])) > 0) * 86400 / $clients)",
                     "{{recommender}}",
                 ),
             ),
@@ -143,7 +142,7 @@ LEFT = Row(
             unit="none",
             queries=(
                 Query(
-                    f"sum by (recommender) (rate({ANSWERS}[1h])) * 86400 / $clients",
+                    f"sum by (recommender) (rate({SPENT}[1h])) * 86400 / $clients",
                     "{{recommender}}",
                 ),
             ),
@@ -162,47 +161,37 @@ LEFT = Row(
             most=1,
         ),
         Panel(
-            title="Days that the budget for feedback lasts",
-            shows="If the clients above share the spending evenly: budget / (rho a day / clients), "
-            "by the last hour's rate.",
-            wrong="fewer days than people stay with you: lower privacy.feedback.epsilon (a new "
-            "recommender, because waiting feedback was priced for it), or release more often.",
-            unit="d",
-            queries=(
-                Query(
-                    "$feedback_budget / ((sum by (recommender) "
-                    f"(rate({FEEDBACK}[1h])) > 0) * 86400 / $clients)",
-                    "{{recommender}}",
-                ),
-            ),
-            limits=Limits(30, 7, above=False),
+            title="Spent of the budgets for feedback",
+            shows="If the clients above share it evenly: what the feedback in the released sums "
+            "cost at least, over the clients' budgets. Several records of a client in one release "
+            "cost more.",
+            wrong="near 1: clients' feedback will soon be accepted and not learned. Lower "
+            "privacy.feedback.epsilon (a new recommender, because waiting feedback was priced for "
+            "it), or release more often.",
+            unit="percentunit",
+            queries=(Query(f"({FEEDBACK}) / ($clients * $feedback_budget)", "{{recommender}}"),),
+            limits=Limits(0.5, 0.9),
             height=8,
             figure=True,
         ),
         Panel(
-            title="Feedback's rho per client and day",
-            shows="The last hour's rate, shared evenly among the clients above.",
+            title="Feedback's rho per client",
+            shows="What the feedback in the released sums cost at least, shared evenly among the "
+            "clients above.",
             wrong="compare with the budget; see the panel beside.",
             unit="none",
-            queries=(
-                Query(
-                    f"sum by (recommender) (rate({FEEDBACK}[1h])) * 86400 / $clients",
-                    "{{recommender}}",
-                ),
-            ),
+            queries=(Query(f"({FEEDBACK}) / $clients", "{{recommender}}"),),
             height=8,
         ),
         Panel(
-            title="Not learned: budget spent",
-            shows="The share of feedback that was accepted and not learned, because the client's "
-            "budget for feedback is spent.",
-            wrong="what is learned comes from fewer and fewer people. Budgets do not grow back; "
-            "see the runbook of DiscreetFeedbackNotLearned.",
-            unit="percentunit",
-            queries=(Query(ratio(*UNLEARNED_SHARE, by="recommender"), "{{recommender}}"),),
-            limits=Limits(0.05, 0.2),
+            title="Feedback learned from",
+            shows="How much feedback the released model was made from, as its noisy sums tell it. "
+            "What a spent budget keeps out is missing here; which that is, is private.",
+            wrong="it stands still though feedback is sent: budgets are spent, and do not grow "
+            "back; see the runbook of DiscreetFeedbackNotLearned.",
+            unit="short",
+            queries=(Query(LEARNED, "{{recommender}}"),),
             height=8,
-            most=1,
         ),
     ),
 )
@@ -211,8 +200,7 @@ REFUSED = Row(
     (
         Panel(
             title="Debits refused: budget spent",
-            shows="The ledger refused because a client's budget, for answers or for feedback, is "
-            "spent.",
+            shows="The ledger refused because a client's budget for answers is spent.",
             wrong="see how long it lasts, above.",
             unit="reqps",
             queries=(
@@ -290,10 +278,7 @@ REFUSED = Row(
             "is guessing; ids cannot be guessed.",
             unit="reqps",
             queries=(
-                Query(
-                    f'sum(rate(discreet_feedback_total{{{JOB},outcome="forged"}}{RATE}))'
-                    " or vector(0)"
-                ),
+                Query(f"sum(rate(discreet_forged_feedback_total{{{JOB}}}{RATE})) or vector(0)"),
             ),
             limits=Limits(0.1, 10),
             soft_most=1,

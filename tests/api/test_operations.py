@@ -41,9 +41,7 @@ async def test_a_scrape_shows_what_was_just_answered(caller: Caller) -> None:
     assert grown("discreet_items_total") == 1
     assert grown("discreet_epsilon_spent_total") == 1.0
     assert grown("discreet_rho_spent_total") > 0
-    for outcome in ("counted", "duplicate", "conflict", "forged"):
-        assert grown("discreet_feedback_total", outcome) == 1
-    assert grown("discreet_reward_total") == 0.5
+    assert grown("discreet_forged_feedback_total") == 1
     assert grown("discreet_request_duration_seconds_count", "/recommend") == 1
     assert grown("discreet_request_duration_seconds_count", "/feedback") == 4
     assert after["discreet_store_up", ""] == 1

@@ -1,5 +1,6 @@
 """The page's reading of Prometheus text, run where it runs: in a browser."""
 
+import math
 from typing import Any
 
 import pytest
@@ -14,11 +15,10 @@ discreet_recommendations_total{recommender="films",algorithm="p-dap",outcome="pe
 discreet_recommendations_total{recommender="films",algorithm="p-dap",outcome="degraded"} 10.0
 discreet_recommendations_total{recommender="films",algorithm="p-dap",outcome="repeated"} 5.0
 discreet_recommendations_total{recommender="a \"b\", \\ c}",algorithm="p-dap",outcome="degraded"} 7
-discreet_feedback_total{recommender="films",algorithm="p-dap",outcome="counted"} 20
-discreet_feedback_total{recommender="films",algorithm="p-dap",outcome="duplicate"} 2
-discreet_feedback_total{recommender="",algorithm="",outcome="forged"} 1
-discreet_reward_total{recommender="films",algorithm="p-dap"} 1.5e+01
-discreet_estimated_regret_total{recommender="films",algorithm="p-dap"} 4
+discreet_forged_feedback_total 1
+discreet_released_feedback{recommender="films"} 20.5
+discreet_released_reward_mean{recommender="films"} 7.5e-01
+discreet_released_regret{recommender="films"} 0.1
 discreet_epsilon_spent_total{recommender="films",algorithm="p-dap"} 60
 discreet_release{recommender="films"} 12
 discreet_cells{recommender="films"} 9
@@ -43,12 +43,12 @@ def run(page: Page, body: str, argument: Any = None) -> Any:
 
 def test_samples_and_labels(page: Page) -> None:
     samples = run(page, "return m.parse(given)", TEXT)
-    assert len(samples) == 16
+    assert len(samples) == 15
     assert samples[0]["name"] == "discreet_recommendations_total"
     assert samples[0]["labels"]["outcome"] == "personalised"
     assert samples[0]["value"] == 30
     assert samples[3]["labels"]["recommender"] == 'a "b", \\ c}'
-    assert samples[13]["value"] == float("inf")
+    assert samples[12]["value"] == float("inf")
 
 
 def test_recommenders_and_server(page: Page) -> None:
@@ -67,10 +67,9 @@ def test_totals_of_one_and_of_all(page: Page) -> None:
         "answers": 45,
         "decided": 40,
         "degraded": 10,
-        "feedback": 22,
-        "counted": 20,
-        "reward": 15,
-        "regret": 4,
+        "learned": 20.5,
+        "reward": 0.75,
+        "regret": 0.1,
         "epsilon": 60,
         "release": 12,
         "cells": 9,
@@ -78,20 +77,20 @@ def test_totals_of_one_and_of_all(page: Page) -> None:
     }
     everything = run(page, "return m.totals(m.parse(given), '', 7)", TEXT)
     assert everything["degraded"] == 17
+    assert math.isnan(everything["reward"])
 
 
 def test_what_happened_between_two_moments(page: Page) -> None:
     before = dict.fromkeys(
-        ("answers", "decided", "degraded", "feedback", "counted", "reward", "regret", "epsilon"), 0
+        ("answers", "decided", "degraded", "learned", "reward", "regret", "epsilon"), 0
     )
     now = {
         "answers": 45,
         "decided": 40,
         "degraded": 10,
-        "feedback": 22,
-        "counted": 20,
-        "reward": 15,
-        "regret": 4,
+        "learned": 20.5,
+        "reward": 0.75,
+        "regret": 0.1,
         "epsilon": 60,
     }
     moments = [
@@ -110,14 +109,14 @@ def test_what_happened_between_two_moments(page: Page) -> None:
         "splits": 2,
         "degraded": 0.25,
         "answerRate": 9,
-        "feedbackRate": 4.4,
+        "learned": 20.5,
     }
 
 
 def test_history_is_bounded_and_begins_anew_with_the_server(page: Page) -> None:
     script = """
       const history = new m.History(300);
-      const zero = {answers: 0, decided: 0, degraded: 0, feedback: 0, counted: 0, reward: 0,
+      const zero = {answers: 0, decided: 0, degraded: 0, learned: 0, reward: 0,
         regret: 0, epsilon: 0, release: 0, cells: 0, splits: 0};
       for (let at = 0; at < 1000; at += 1) history.add({...zero, at, answers: at});
       const long = [history.points.length, history.totals.length, history.points.at(-1).answerRate];

@@ -67,8 +67,8 @@ def test_the_figures_are_those_of_metrics(tab: Watched, demo: Demo) -> None:
         page = open_page(tab, demo, name)
         expect(page.locator("#cells .chart")).to_have_attribute("aria-label", _says("cells: 0 now"))
         send(demo, name)
-        expected = _expected(demo, name)
         for _ in range(50):
+            expected = _expected(demo, name)  # another model may have been released meanwhile
             seen = {figure: shown(page, figure).inner_text() for figure in expected}
             if all(text in seen[figure] for figure, text in expected.items()):
                 break
@@ -95,12 +95,11 @@ def _expected(demo: Demo, recommender: str) -> dict[str, str]:
     counted = demo.samples(recommender)
     answers = counted["discreet_recommendations_total", "personalised"]
     degraded = counted["discreet_recommendations_total", "degraded"]
-    feedback = counted["discreet_feedback_total", "counted"]
-    assert min(answers, degraded, feedback) > 0
+    assert min(answers, degraded, counted["discreet_released_feedback", ""]) > 0
     return {
         "epsilon": f"ε {_amount(2.0 * answers)}",
-        "reward": f"{counted['discreet_reward_total', ''] / feedback:.2f}",
-        "regret": f"{counted['discreet_estimated_regret_total', ''] / (answers + degraded):.2f}",
+        "reward": f"{counted['discreet_released_reward_mean', '']:.2f}",
+        "regret": f"{counted['discreet_released_regret', '']:.2f}",
         "degraded": _percent(degraded / (answers + degraded)),
     }
 
@@ -172,9 +171,6 @@ def test_trying_it(tab: Watched, demo: Demo) -> None:
     page.locator("#like").click()
     expect(page.locator("#thanks")).to_have_text("Counted.")
     expect(page.locator("#like")).to_be_disabled()
-    counted = demo.samples("tried")
-    assert counted["discreet_feedback_total", "counted"] == 1
-    assert counted["discreet_reward_total", ""] == 1.0
     page.locator("#ask").click()
     expect(page.locator("#answer")).to_contain_text("ε 0 of 4 left")
     page.locator("#dislike").click()
@@ -189,8 +185,6 @@ def test_trying_it(tab: Watched, demo: Demo) -> None:
     counted = demo.samples("tried")
     assert counted["discreet_recommendations_total", "personalised"] == 3
     assert counted["discreet_recommendations_total", "degraded"] == 1
-    assert counted["discreet_feedback_total", "counted"] == 2
-    assert counted["discreet_reward_total", ""] == 1.0
 
 
 def test_simulating_twenty_new_users(tab: Watched, demo: Demo) -> None:

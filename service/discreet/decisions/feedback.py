@@ -22,7 +22,7 @@ from discreet.errors import (
     UnknownDecision,
 )
 from discreet.families.contract import Recommender
-from discreet.families.observer import FeedbackOutcome, Observer
+from discreet.families.observer import Observer
 from discreet.families.questions import Feedback, PendingFeedback, Receipt
 
 _CLAIM_MARGIN = 60
@@ -88,7 +88,7 @@ class FeedbackRequests:
         try:
             pending = open_decision(self._sealer, token)
         except TokenForged:
-            self._observer.feedback(recommender="", algorithm="", outcome=FeedbackOutcome.FORGED)
+            self._observer.forged()
             raise
         recommender = self._registry.by_generation(pending.generation)
         if recommender is None:
@@ -97,11 +97,6 @@ class FeedbackRequests:
             raise NotAllowed("this key is bound to other recommenders")
         remaining = pending.expires_at - int(self._clock())
         if remaining <= 0:
-            self._observer.feedback(
-                recommender=recommender.name,
-                algorithm=recommender.algorithm,
-                outcome=FeedbackOutcome.EXPIRED,
-            )
             raise TokenExpired("feedback for this recommendation is no longer accepted")
         return recommender, PendingFeedback(pending, feedback, remaining + _CLAIM_MARGIN)
 

@@ -159,7 +159,6 @@ class RecommendRequests:
             _UNKNOWN if isinstance(one, Answered) else one for one in answered
         ]
         kinds: dict[tuple[AnswerOutcome, Charge], list[Recommendation]] = {}
-        regrets: dict[tuple[AnswerOutcome, Charge], float] = {}
         tokens = seal_decisions(self._sealer, pending)
         for row, token, sealed in zip(good, tokens, pending, strict=True):
             one = answered[row]
@@ -176,11 +175,9 @@ class RecommendRequests:
                 decision.reason,
             )
             answers[row] = answer
-            kind = (one.outcome, one.charge)
-            kinds.setdefault(kind, []).append(answer)
-            regrets[kind] = regrets.get(kind, 0.0) + max(decision.estimated_regret, 0.0)
+            kinds.setdefault((one.outcome, one.charge), []).append(answer)
         for kind, alike in kinds.items():
-            self._note(recommender, *kind, alike, regrets[kind])
+            self._note(recommender, *kind, alike)
         refused = sum(isinstance(one, BudgetExhausted) for one in answered)
         if refused:
             self._observer.recommendation(
@@ -189,7 +186,6 @@ class RecommendRequests:
                 outcome=AnswerOutcome.REFUSED,
                 charge=FREE,
                 items=0,
-                estimated_regret=0.0,
                 answers=refused,
             )
         return answers
@@ -200,7 +196,6 @@ class RecommendRequests:
         outcome: AnswerOutcome,
         charge: Charge,
         answers: Sequence[Recommendation],
-        regret: float = 0.0,
     ) -> None:
         self._observer.recommendation(
             recommender=recommender.name,
@@ -208,7 +203,6 @@ class RecommendRequests:
             outcome=outcome,
             charge=charge,
             items=sum(len(answer.items) for answer in answers),
-            estimated_regret=regret,
             answers=len(answers),
         )
 

@@ -29,7 +29,7 @@ from typing import Any
 
 from discreet.errors import StoreUnavailable
 from discreet.families.contract import Recommender
-from discreet.families.observer import FamilyCounter, FamilyGauge, Observer
+from discreet.families.observer import FamilyCounter, FamilyGauge, Observer, ReleasedFigures
 from discreet.privacy.noise import NoiseSource
 from discreet.state.stores import Store
 
@@ -65,10 +65,11 @@ class Releaser:
         released_at, content = read_model(blob.content)
         try:
             model = await asyncio.to_thread(recommender.decode, content)
+            figures = await asyncio.to_thread(recommender.figures, model)
         except ValueError:
             log.exception("%s: a model cannot be read; the one before stays", recommender.algorithm)
             return
-        self._adopt(recommender, blob.version, released_at, model)
+        self._adopt(recommender, blob.version, released_at, model, figures)
 
     async def load_newer(self, recommenders: Sequence[Recommender[Any]]) -> None:
         """Adopt every model that is newer than what this worker has."""
@@ -123,6 +124,7 @@ class Releaser:
         number = current.number + 1
         gathered = await recommender.gather(number)
         model = await asyncio.to_thread(recommender.release, current.model, gathered, self._noise)
+        figures = await asyncio.to_thread(recommender.figures, model)
         content = await asyncio.to_thread(recommender.encode, model)
         released_at = self._clock()
         saved = await self._store.save(
@@ -132,7 +134,7 @@ class Releaser:
         )
         if saved is None:
             return False
-        self._adopt(recommender, number, released_at, model)
+        self._adopt(recommender, number, released_at, model, figures)
         await recommender.clean_up(number)
         self._observer.count(recommender=recommender.name, what=FamilyCounter.RELEASES)
         return True
@@ -143,10 +145,19 @@ class Releaser:
         await self._store.erase(keys=[_key(recommender), _asked_key(recommender)])
 
     def _adopt(
-        self, recommender: Recommender[Any], number: int, released_at: float, model: Any
+        self,
+        recommender: Recommender[Any],
+        number: int,
+        released_at: float,
+        model: Any,
+        figures: ReleasedFigures,
     ) -> None:
         recommender.adopt(number=number, released_at=released_at, model=model)
-        measured = {FamilyGauge.RELEASE: number, FamilyGauge.RELEASED_AT: released_at}
+        measured = {
+            FamilyGauge.RELEASE: number,
+            FamilyGauge.RELEASED_AT: released_at,
+            **figures.gauges(),
+        }
         if recommender.releases is not None:
             pause = recommender.releases.pause(released_at - recommender.stored.created)
             measured[FamilyGauge.RELEASE_DUE] = released_at + pause

@@ -4,13 +4,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from discreet.privacy.accountants import Budget, EitherAccountant
-from discreet.privacy.charges import NANO, Charge
+from discreet.privacy.charges import NANO, UNLIMITED, Charge
 from discreet.privacy.events import Composed, PrivacyEvent
 from discreet.state.stores import NO_CHARGE
 
 FREE = NO_CHARGE
 _MOST_PRICES = 1_024
 _MOST_REPORTS = 4_096
+
+
+def rho_of(charge: Charge) -> float | None:
+    """Return a charge in rho, or None if it is exact: booked as unlimited."""
+    return None if charge.nano_rho == UNLIMITED else charge.nano_rho / NANO
 
 
 @dataclass(frozen=True, slots=True)

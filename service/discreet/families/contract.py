@@ -25,7 +25,7 @@ from discreet.errors import DiscreetError, InvalidArgument, RewardConflict
 from discreet.families.answering import DecidingRecommender
 from discreet.families.budgets import UNPROTECTED, BudgetPolicy, PrivacyReport
 from discreet.families.cards import GuaranteeCard
-from discreet.families.observer import FeedbackOutcome
+from discreet.families.observer import ReleasedFigures
 from discreet.families.questions import (
     Choice,
     Lesson,
@@ -121,17 +121,7 @@ class Recommender(DecidingRecommender[M]):
         )
 
     async def _receipt(self, one: PendingFeedback, learned: Learned) -> Receipt | DiscreetError:
-        outcome = FeedbackOutcome(learned.claim.value)
-        if learned.claim is ClaimOutcome.COUNTED and not learned.added:
-            outcome = FeedbackOutcome.UNPAID
-            self.observer.exhausted(recommender=self.name, algorithm=self.algorithm)
-        self.observer.feedback(
-            recommender=self.name,
-            algorithm=self.algorithm,
-            outcome=outcome,
-            reward=one.feedback.reward if outcome is FeedbackOutcome.COUNTED else 0.0,
-            charge=learned.price,
-        )
+        # Nothing is counted here: whether feedback came, and was paid for, is private.
         if learned.claim is ClaimOutcome.CONFLICT:
             return RewardConflict("another reward has already been counted for this recommendation")
         await self.after_feedback(one)
@@ -169,6 +159,13 @@ class Recommender(DecidingRecommender[M]):
 
         Raises `ValueError` for what cannot be read.
         """
+
+    def figures(self, model: M) -> ReleasedFigures:
+        """Return what a released model says about all feedback together, for metrics.
+
+        A function of the model and the document: what is not released has no part in it.
+        """
+        return ReleasedFigures()
 
     def adopt(self, *, number: int, released_at: float, model: M) -> None:
         """Answer from this model from now on."""

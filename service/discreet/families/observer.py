@@ -1,15 +1,17 @@
 """What decisions report about themselves, without knowing who listens.
 
-The server listens with Prometheus series, simulations not at all. Nothing here carries a client, a
-context or a single reward that could be joined to one: recommender names, outcomes and amounts
-only.
+The server listens with Prometheus series, simulations not at all. Whoever reads a counter before
+and after one request knows what that request added to it. So nothing is reported here that depends
+on a context, on a reward, on whether feedback came, or on sums: answers are counted by what they
+cost and how they ended, which follows from public facts. What feedback taught is reported when a
+model is released, and from that model alone (`ReleasedFigures`).
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from discreet.privacy.charges import Charge
-from discreet.state.stores import NO_CHARGE, Account
 
 
 class AnswerOutcome(StrEnum):
@@ -23,24 +25,12 @@ class AnswerOutcome(StrEnum):
     EMPTY = "empty"
 
 
-class FeedbackOutcome(StrEnum):
-    """How feedback ended. Unpaid: accepted and not learned, because the budget is spent."""
-
-    COUNTED = "counted"
-    UNPAID = "unpaid"
-    DUPLICATE = "duplicate"
-    CONFLICT = "conflict"
-    EXPIRED = "expired"
-    FORGED = "forged"
-
-
 class FamilyCounter(StrEnum):
     """Things that families count."""
 
     RELEASES = "releases"
     COMMUNICATIONS = "communications"
     MIXING_ROUNDS = "mixing_rounds"
-    VOTES = "votes"
     CLIENT_RUNS = "client_runs"
     TRAININGS = "trainings"
     FORWARDS = "forwards"
@@ -53,18 +43,49 @@ class FamilyGauge(StrEnum):
     RELEASE = "release"
     RELEASED_AT = "release_timestamp_seconds"
     RELEASE_DUE = "release_due_timestamp_seconds"
+    RELEASED_FEEDBACK = "released_feedback"
+    RELEASED_REWARDS = "released_rewards"
+    RELEASED_REWARD_MEAN = "released_reward_mean"
+    RELEASED_REGRET = "released_regret"
+    FEEDBACK_RHO = "feedback_rho"
     CELLS = "cells"
     DEPTH = "depth"
     SPLITS = "splits"
     EXPLORED = "arms_explored"
-    VENDOR_OUTBOX = "vendor_outbox"
     CLUSTERS = "clusters"
     NEIGHBOURS = "neighbours"
     MODEL_NONZEROS = "model_nonzeros"
-    VOTERS = "voters"
     ROUNDS = "rounds"
     PROFILES = "profiles"
     TRAINING_SECONDS = "training_seconds"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasedFigures:
+    """What a released model says about all feedback together; None where it does not say.
+
+    `feedback` is how much was learned from and `rewards` what it added up to, both with the noise
+    of all releases; `reward_mean` their ratio, drawn to one half as far as noise could pretend;
+    `regret` what an answer from this model is expected to fall short of the best item, by the
+    model's own means; `rho` what a client's first record in a release costs, by the document.
+    """
+
+    feedback: float | None = None
+    rewards: float | None = None
+    reward_mean: float | None = None
+    regret: float | None = None
+    rho: float | None = None
+
+    def gauges(self) -> dict[FamilyGauge, float]:
+        """Return what is known, as gauges."""
+        every = {
+            FamilyGauge.RELEASED_FEEDBACK: self.feedback,
+            FamilyGauge.RELEASED_REWARDS: self.rewards,
+            FamilyGauge.RELEASED_REWARD_MEAN: self.reward_mean,
+            FamilyGauge.RELEASED_REGRET: self.regret,
+            FamilyGauge.FEEDBACK_RHO: self.rho,
+        }
+        return {what: value for what, value in every.items() if value is not None}
 
 
 class Observer(Protocol):
@@ -78,35 +99,15 @@ class Observer(Protocol):
         outcome: AnswerOutcome,
         charge: Charge,
         items: int,
-        estimated_regret: float,
         answers: int = 1,
     ) -> None:
-        """Report answers alike: each was charged so much; items and regret are of all together."""
+        """Report answers alike: each was charged so much; items are of all together."""
 
-    def feedback(
-        self,
-        *,
-        recommender: str,
-        algorithm: str,
-        outcome: FeedbackOutcome,
-        reward: float = 0.0,
-        charge: Charge = NO_CHARGE,
-    ) -> None:
-        """Report feedback; what cannot be opened has no recommender (an empty name)."""
+    def forged(self) -> None:
+        """Report feedback under an id that this service did not issue: nobody's, so public."""
 
     def exhausted(self, *, recommender: str, algorithm: str) -> None:
-        """Report that a debit was refused because a budget is spent."""
-
-    def spent(
-        self,
-        *,
-        recommender: str,
-        algorithm: str,
-        charge: Charge,
-        account: Account = Account.FEEDBACK,
-    ) -> None:
-        """Report a debit that belongs to no single answer or feedback (taking part in a release of
-        fclub, for example)."""
+        """Report that an answer was not paid for because a budget is spent."""
 
     def count(
         self,
@@ -140,30 +141,12 @@ class NullObserver:
         outcome: AnswerOutcome,
         charge: Charge,
         items: int,
-        estimated_regret: float,
         answers: int = 1,
     ) -> None: ...
 
-    def feedback(
-        self,
-        *,
-        recommender: str,
-        algorithm: str,
-        outcome: FeedbackOutcome,
-        reward: float = 0.0,
-        charge: Charge = NO_CHARGE,
-    ) -> None: ...
+    def forged(self) -> None: ...
 
     def exhausted(self, *, recommender: str, algorithm: str) -> None: ...
-
-    def spent(
-        self,
-        *,
-        recommender: str,
-        algorithm: str,
-        charge: Charge,
-        account: Account = Account.FEEDBACK,
-    ) -> None: ...
 
     def count(
         self,

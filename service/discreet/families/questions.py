@@ -134,10 +134,9 @@ class Decision:
     """What was decided for one question.
 
     `choices` and `note` travel in the sealed recommendation id, and are what `learn` is given.
-    `reason` says in a few words why an answer is not personalised, or not protected.
-    `estimated_regret` is the model's own plug-in estimate. If `vendor` is given, the only item is
-    another vendor's, and its id a handle that the vendor can open. `expires_at` ends the time for
-    feedback earlier than the document does.
+    `reason` says in a few words why an answer is not personalised, or not protected. If `vendor`
+    is given, the only item is another vendor's, and its id a handle that the vendor can open.
+    `expires_at` ends the time for feedback earlier than the document does.
     """
 
     items: tuple[str, ...]
@@ -145,7 +144,6 @@ class Decision:
     personalised: bool
     note: bytes = b""
     reason: str | None = None
-    estimated_regret: float = 0.0
     vendor: str | None = None
     round: str | None = None
     expires_at: int | None = None

@@ -1,8 +1,8 @@
 """Metrics: the observer that feeds every series, and what a scrape is answered.
 
 Labels are of bounded size: recommenders and peers (which only an administrator can name),
-algorithms, outcomes, routes, operations. No client, context or single reward is ever counted
-under a name of its own.
+algorithms, outcomes, routes, operations. No series that decisions feed depends on a context or on
+feedback (`discreet.families.observer`); requests are counted by route, as the network sees them.
 
 Writing a sample into the file that the workers share costs about 2 us, and a request has ten of
 them. So samples are added up in plain numbers first and written `FLUSH_SECONDS` later, together
@@ -16,16 +16,10 @@ from typing import Any
 from prometheus_client import CollectorRegistry, disable_created_metrics, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from discreet.families.observer import (
-    AnswerOutcome,
-    FamilyCounter,
-    FamilyGauge,
-    FeedbackOutcome,
-)
+from discreet.families.observer import AnswerOutcome, FamilyCounter, FamilyGauge
 from discreet.metrics.samples import DecisionTotals, DurationSamples
 from discreet.metrics.series import MetricSeries
 from discreet.privacy.charges import NANO, Charge
-from discreet.state.stores import NO_CHARGE, Account
 
 FLUSH_SECONDS = 0.02
 LONGEST_PEER = 64
@@ -65,46 +59,21 @@ class Metrics:
         outcome: AnswerOutcome,
         charge: Charge,
         items: int,
-        estimated_regret: float,
         answers: int = 1,
     ) -> None:
         """Count answers alike."""
         totals = self._totals_of(recommender, algorithm)
         totals.answers[outcome] = totals.answers.get(outcome, 0) + answers
         totals.items += items
-        totals.charge(Account.ANSWERS, charge, answers)
-        totals.regret += max(estimated_regret, 0.0)
+        totals.charge(charge, answers)
 
-    def feedback(
-        self,
-        *,
-        recommender: str,
-        algorithm: str,
-        outcome: FeedbackOutcome,
-        reward: float = 0.0,
-        charge: Charge = NO_CHARGE,
-    ) -> None:
-        """Count feedback, and what it cost."""
-        totals = self._totals_of(recommender, algorithm)
-        totals.feedback[outcome] = totals.feedback.get(outcome, 0) + 1
-        totals.charge(Account.FEEDBACK, charge)
-        if outcome is FeedbackOutcome.COUNTED:
-            totals.reward += reward
+    def forged(self) -> None:
+        """Count feedback under an id that this service did not issue."""
+        self._series.forged.inc()
 
     def exhausted(self, *, recommender: str, algorithm: str) -> None:
         """Count a debit that was refused."""
         self._totals_of(recommender, algorithm).exhausted += 1
-
-    def spent(
-        self,
-        *,
-        recommender: str,
-        algorithm: str,
-        charge: Charge,
-        account: Account = Account.FEEDBACK,
-    ) -> None:
-        """Count a debit that belongs to no single answer or feedback."""
-        self._totals_of(recommender, algorithm).charge(account, charge)
 
     def count(
         self,
@@ -159,19 +128,8 @@ class Metrics:
         series, labels = self._series, (recommender, algorithm)
         for answer in AnswerOutcome:
             series.recommendations.labels(*labels, answer.value)
-        for feedback in FeedbackOutcome:
-            if feedback is not FeedbackOutcome.FORGED:  # no recommender is known for those
-                series.feedback.labels(*labels, feedback.value)
-        for each in (
-            series.items,
-            series.exhausted,
-            series.regret,
-            series.reward,
-        ):
+        for each in (series.items, series.exhausted, series.epsilon, series.rho):
             each.labels(*labels)
-        for account in Account:
-            series.epsilon.labels(*labels, account.name.lower())
-            series.rho.labels(*labels, account.name.lower())
         series.family_counters[FamilyCounter.RELEASES].labels(recommender)
 
     def _totals_of(self, recommender: str, algorithm: str) -> DecisionTotals:
@@ -243,23 +201,14 @@ class Metrics:
         series = self._series
         for answer, count in totals.answers.items():
             series.recommendations.labels(*labels, answer.value).inc(count)
-        for feedback, count in totals.feedback.items():
-            series.feedback.labels(*labels, feedback.value).inc(count)
         for counter, amount in (
             (series.items, totals.items),
             (series.exhausted, totals.exhausted),
-            (series.regret, totals.regret),
-            (series.reward, totals.reward),
+            (series.epsilon, totals.nano_epsilon / NANO),
+            (series.rho, totals.nano_rho / NANO),
         ):
             if amount:
                 counter.labels(*labels).inc(amount)
-        for counter, amounts in (
-            (series.epsilon, totals.nano_epsilon),
-            (series.rho, totals.nano_rho),
-        ):
-            for account, nano in amounts.items():
-                if nano:
-                    counter.labels(*labels, account.name.lower()).inc(nano / NANO)
         totals.clear()
 
     def render(self) -> bytes:

@@ -5,9 +5,8 @@ from typing import Any
 
 from prometheus_client import Histogram
 
-from discreet.families.observer import AnswerOutcome, FeedbackOutcome
+from discreet.families.observer import AnswerOutcome
 from discreet.privacy.charges import UNLIMITED, Charge
-from discreet.state.stores import Account
 
 DURATIONS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
@@ -19,12 +18,9 @@ class DecisionTotals:
         "answers",
         "dirty",
         "exhausted",
-        "feedback",
         "items",
         "nano_epsilon",
         "nano_rho",
-        "regret",
-        "reward",
     )
 
     def __init__(self) -> None:
@@ -33,22 +29,19 @@ class DecisionTotals:
     def clear(self) -> None:
         """Begin again at nothing."""
         self.answers: dict[AnswerOutcome, int] = {}
-        self.feedback: dict[FeedbackOutcome, int] = {}
         self.items = 0
-        self.nano_epsilon = dict.fromkeys(Account, 0)
-        self.nano_rho = dict.fromkeys(Account, 0)
-        self.regret = 0.0
-        self.reward = 0.0
+        self.nano_epsilon = 0
+        self.nano_rho = 0
         self.exhausted = 0
         self.dirty = False
 
-    def charge(self, account: Account, charge: Charge, times: int = 1) -> None:
-        """Add a charge. What a ledger books as unlimited is left out of the sum: Gaussian noise has
-        no epsilon of its own, and exact answers have no bound at all."""
+    def charge(self, charge: Charge, times: int = 1) -> None:
+        """Add a charge. What a ledger books as unlimited is left out of the sum: exact answers
+        have no bound at all."""
         if charge.nano_epsilon != UNLIMITED:
-            self.nano_epsilon[account] += times * charge.nano_epsilon
+            self.nano_epsilon += times * charge.nano_epsilon
         if charge.nano_rho != UNLIMITED:
-            self.nano_rho[account] += times * charge.nano_rho
+            self.nano_rho += times * charge.nano_rho
 
 
 class DurationSamples:

@@ -8,7 +8,6 @@ from discreet.families.observer import FamilyCounter, FamilyGauge
 from discreet.metrics.samples import DURATIONS
 
 RECOMMENDER = ("recommender", "algorithm")
-ACCOUNT = (*RECOMMENDER, "account")
 
 _FAMILY_COUNTERS: dict[FamilyCounter, tuple[str, tuple[str, ...]]] = {
     FamilyCounter.RELEASES: ("Models released.", ()),
@@ -17,7 +16,6 @@ _FAMILY_COUNTERS: dict[FamilyCounter, tuple[str, tuple[str, ...]]] = {
         ("direction",),
     ),
     FamilyCounter.MIXING_ROUNDS: ("Rounds in which a node mixed its model.", ()),
-    FamilyCounter.VOTES: ("Votes, by outcome: counted, refused.", ("outcome",)),
     FamilyCounter.CLIENT_RUNS: (
         "Clients' runs, by outcome: begun (and paid for), unpaid (the voters' budget is spent), "
         "ended (too few like-minded voters are left).",
@@ -53,15 +51,34 @@ _FAMILY_GAUGES: dict[FamilyGauge, tuple[str, tuple[str, ...]]] = {
         "When the next release is due if anybody asks, in seconds since 1970.",
         (),
     ),
+    FamilyGauge.RELEASED_FEEDBACK: (
+        "Feedback that the released model was made from, as its noisy sums tell it.",
+        (),
+    ),
+    FamilyGauge.RELEASED_REWARDS: (
+        "Sum of the rewards that the released model was made from, as its noisy sums tell it.",
+        (),
+    ),
+    FamilyGauge.RELEASED_REWARD_MEAN: (
+        "Mean reward by the released model's noisy sums, drawn to 0.5 while they are mostly noise.",
+        (),
+    ),
+    FamilyGauge.RELEASED_REGRET: (
+        "Regret to expect of an item that is answered from the released model: a plug-in estimate "
+        "from the model's own means, not the true regret.",
+        (),
+    ),
+    FamilyGauge.FEEDBACK_RHO: (
+        "What a client's first record in a release costs, zCDP rho; the n-th costs 2n - 1 times.",
+        (),
+    ),
     FamilyGauge.CELLS: ("Cells with statistics.", ()),
     FamilyGauge.DEPTH: ("Deepest level of the partition.", ()),
     FamilyGauge.SPLITS: ("Cells that have split.", ()),
     FamilyGauge.EXPLORED: ("Items with feedback somewhere.", ()),
-    FamilyGauge.VENDOR_OUTBOX: ("Feedback that waits to be passed on to vendors.", ()),
     FamilyGauge.CLUSTERS: ("Clusters of users.", ()),
     FamilyGauge.NEIGHBOURS: ("Neighbouring nodes, by state: fresh, stale, missing.", ("state",)),
     FamilyGauge.MODEL_NONZEROS: ("Weights that are not zero.", ()),
-    FamilyGauge.VOTERS: ("Voters on the roster.", ()),
     FamilyGauge.ROUNDS: ("Rounds of objects, by state: open, closed.", ("state",)),
     FamilyGauge.PROFILES: ("Profiles that were sent.", ()),
     FamilyGauge.TRAINING_SECONDS: ("How long the last training took.", ()),
@@ -100,29 +117,19 @@ class MetricSeries:
         self.items = counter("items_total", "Items recommended.")
         self.epsilon = counter(
             "epsilon_spent_total",
-            "Privacy loss charged, epsilon, by account: answers, feedback. Gaussian releases have "
-            "rho only.",
-            ACCOUNT,
+            "Privacy loss charged for answers, epsilon. What feedback costs is not counted: it "
+            "would tell who sent any.",
         )
         self.rho = counter(
             "rho_spent_total",
-            "Privacy loss charged, zCDP rho, by account: answers, feedback.",
-            ACCOUNT,
+            "Privacy loss charged for answers, zCDP rho.",
         )
         self.exhausted = counter(
-            "budgets_exhausted_total", "Debits refused because a budget is spent."
+            "budgets_exhausted_total", "Answers not paid for because a budget is spent."
         )
-        self.regret = counter(
-            "estimated_regret_total",
-            "Plug-in estimate of regret from the released model's own means; not the true regret.",
+        self.forged = counter(
+            "forged_feedback_total", "Feedback under ids that this service did not issue.", ()
         )
-        self.feedback = counter(
-            "feedback_total",
-            "Feedback, by outcome: counted, unpaid (accepted, not learned: the budget is spent), "
-            "duplicate, conflict, expired, forged.",
-            (*RECOMMENDER, "outcome"),
-        )
-        self.reward = counter("reward_total", "Sum of the rewards counted.")
 
         # What families count and measure, under the names that they have there.
         self.family_counters = {

@@ -93,12 +93,31 @@ def test_draws_follow_the_law() -> None:
     cell = int(tree.leaves[0])
     context = tree.centre(cell, 2)
     decided = people.decide([question(context)] * 20_000, rule, SeededNoise(8))  # type: ignore[arg-type]
-    counts = np.bincount([choices[0].slot for choices, _, _ in decided], minlength=SLOTS)
+    counts = np.bincount([choices[0].slot for choices, _ in decided], minlength=SLOTS)
     law = people.odds(outlook, VISIBLE, people.levels[cell]).law(outlook.best[cell])
     for slot in range(SLOTS):
         assert counts[slot] / 20_000 == pytest.approx(float(law[slot]), abs=0.02)
-        expected = {choices[0].propensity for choices, _, _ in decided if choices[0].slot == slot}
+        expected = {choices[0].propensity for choices, _ in decided if choices[0].slot == slot}
         assert list(expected) == [pytest.approx(float(law[slot]))]
+
+
+@pytest.mark.parametrize("rule", [ChoiceRule(1.0), ChoiceRule(0.5, 0.5), ChoiceRule(None)])
+@pytest.mark.parametrize("rate", [0.0, 0.1])
+def test_the_expected_regret_is_that_of_the_law(rule: ChoiceRule, rate: float) -> None:
+    people = population(rate=rate)
+    outlook, leaves = people.outlook(rule), people.statistics.tree.leaves.tolist()
+    expected = 0.0
+    for cell, share in zip(leaves, people.statistics.shares().tolist(), strict=True):
+        odds = people.odds(outlook, VISIBLE, people.levels[cell])
+        best = outlook.best[cell]
+        if odds.response is None:
+            best = int(people.utilities[cell, odds.ranking].argmax())
+        means = people.means[cell]
+        law = odds.law(best)
+        earned = sum(float(chance) * means[slot] for slot, chance in law.items())
+        expected += share * (means.max() - earned)
+    assert people.expected_regret(rule) == pytest.approx(expected, abs=1e-6)
+    assert people.expected_regret(rule) > (0.0 if rate or rule.epsilon else -1e-9)
 
 
 def test_many_questions_are_decided_as_each_would_be() -> None:
@@ -119,7 +138,7 @@ def test_a_list_has_no_item_twice_and_nothing_that_is_not_available(limit: int) 
     available = np.array([0, 2, 4], dtype=np.intp)
     for seed in range(20):
         one = question((0.3, 0.6), limit=limit, available=available)
-        ((choices, _, _),) = people.decide([one], ChoiceRule(1.0), SeededNoise(seed))
+        ((choices, _),) = people.decide([one], ChoiceRule(1.0), SeededNoise(seed))
         slots = [choice.slot for choice in choices]
         assert len(slots) == len(set(slots)) == min(limit, 3)
         assert set(slots) <= {0, 2, 4}

@@ -536,18 +536,17 @@ class TestLife:
         # A history that begins anew is paid for anew.
         assert bench.spent(again) == pytest.approx(2 * bench.run_epsilon)
 
-    async def test_voters_and_rounds_are_counted_once_in_a_while(self, bench: Bench) -> None:
+    async def test_rounds_are_counted_once_in_a_while_and_voters_never(self, bench: Bench) -> None:
         await bench.recommender.tend()
-        assert bench.observer.gauges["voters", ""] == 0
+        assert bench.observer.gauges["rounds", "open"] == 0
         await bench.full_round("one")
         await bench.full_round("two")
         await bench.ask(round="one")
         await bench.recommender.tend()
-        assert bench.observer.gauges["voters", ""] == 0
+        assert bench.observer.gauges["rounds", "open"] == 0
         bench.clock.now += 5
         await bench.recommender.tend()
         assert bench.observer.gauges == {
-            ("voters", ""): VOTERS,
             ("rounds", "open"): 1,
             ("rounds", "closed"): 1,
         }

@@ -23,7 +23,7 @@ async def test_a_vote_is_a_byte(bench: Bench) -> None:
     await bench.round("monday")
     assert await bench.votes("monday", {"ann": "b", "bob": "a", "cec": "b"}) == 3
     assert await page(bench) == bytes([1, 2, 1, 2])
-    assert bench.observer.counts["votes", "counted"] == 3
+    assert not bench.observer.counts, "whether somebody votes is private"
 
 
 async def test_the_last_vote_counts(bench: Bench) -> None:
@@ -71,7 +71,6 @@ async def test_if_one_vote_cannot_be_used_none_is_stored(
     assert refusal.value.argument == argument
     assert await page(bench, 1) == b"\x01"
     assert await bench.votes_of.count_voters() == 0
-    assert bench.observer.counts["votes", "refused"] == 2
 
 
 async def test_no_more_voters_than_were_promised() -> None:

@@ -60,9 +60,8 @@ def test_what_is_reported_is_what_the_server_counted(demo: Demo) -> None:  # noq
     assert counted["discreet_recommendations_total", "degraded"] == results.total.degraded > 0
     personal = counted["discreet_recommendations_total", "personalised"]
     assert personal + results.total.degraded == results.total.answers
-    assert counted["discreet_feedback_total", "counted"] == results.feedback
-    assert counted["discreet_reward_total", ""] == results.total.reward > 0
-    assert counted["discreet_epsilon_spent_total", "answers"] == pytest.approx(personal * 1.0)
+    assert results.total.reward > 0
+    assert counted["discreet_epsilon_spent_total", ""] == pytest.approx(personal * 1.0)
     # Three answers each for twenty clients, and not one more.
     assert personal <= 60
 

@@ -2,9 +2,9 @@
 
 const NAMES = {
   recommendations: 'discreet_recommendations_total',
-  feedback: 'discreet_feedback_total',
-  reward: 'discreet_reward_total',
-  regret: 'discreet_estimated_regret_total',
+  learned: 'discreet_released_feedback',
+  reward: 'discreet_released_reward_mean',
+  regret: 'discreet_released_regret',
   epsilon: 'discreet_epsilon_spent_total',
   release: 'discreet_release',
   cells: 'discreet_cells',
@@ -67,15 +67,17 @@ export function totals(samples, recommender, at) {
     .filter((sample) => !recommender || sample.labels.recommender === recommender)
     .filter((sample) => keep(sample.labels.outcome))
     .reduce((total, sample) => total + sample.value, 0);
+  // Of all recommenders together there is no mean; NaN where nothing was released yet.
+  const measured = (name) => samples.find((sample) => sample.name === name
+    && recommender && sample.labels.recommender === recommender)?.value ?? NaN;
   return {
     at,
     answers: sum(NAMES.recommendations),
     decided: sum(NAMES.recommendations, (outcome) => DECIDED.has(outcome)),
     degraded: sum(NAMES.recommendations, (outcome) => outcome === 'degraded'),
-    feedback: sum(NAMES.feedback),
-    counted: sum(NAMES.feedback, (outcome) => outcome === 'counted'),
-    reward: sum(NAMES.reward),
-    regret: sum(NAMES.regret),
+    learned: sum(NAMES.learned),
+    reward: measured(NAMES.reward),
+    regret: measured(NAMES.regret),
     epsilon: sum(NAMES.epsilon),
     release: sum(NAMES.release),
     cells: sum(NAMES.cells),
@@ -89,8 +91,9 @@ export function between(before, now) {
   const change = (field) => now[field] - before[field];
   return {
     at: now.at,
-    reward: change('reward') / change('counted'),
-    regret: change('regret') / change('decided'),
+    reward: now.reward,
+    regret: now.regret,
+    learned: now.learned,
     epsilon: now.epsilon,
     epsilonRate: change('epsilon') / seconds,
     release: now.release,
@@ -98,7 +101,6 @@ export function between(before, now) {
     splits: now.splits,
     degraded: change('degraded') / change('decided'),
     answerRate: change('answers') / seconds,
-    feedbackRate: change('feedback') / seconds,
   };
 }
 

@@ -21,14 +21,14 @@ const amount = (value) => (value < 100 ? fine : value < 10_000 ? whole : brief).
 
 const FIGURES = [
   new Figure({
-    id: 'reward', title: 'Reward rate', format: decimals, ceiling: 1,
+    id: 'reward', title: 'Mean reward', format: decimals, ceiling: 1,
     series: [{ field: 'reward', name: 'mean reward' }],
-    note: 'mean reward of the last 10 s',
+    note: (point) => `of about ${amount(point?.learned ?? 0)} rewards, with the released noise`,
   }),
   new Figure({
-    id: 'regret', title: 'Estimated regret per decision', format: decimals, least: 0.2,
+    id: 'regret', title: 'Estimated regret per item', format: decimals, least: 0.2,
     series: [{ field: 'regret', name: 'estimated regret' }],
-    note: "by the model's own estimates, last 10 s",
+    note: "by the released model's own estimates",
   }),
   new Figure({
     id: 'epsilon', title: 'Privacy spent', format: amount, least: 1,
@@ -47,14 +47,14 @@ const FIGURES = [
     note: 'not personalised: the budget is spent',
   }),
   new Figure({
-    id: 'traffic', title: 'Requests a second', format: amount, least: 4,
-    series: [{ field: 'answerRate', name: 'recommend' }, { field: 'feedbackRate', name: 'feedback' }],
-    note: 'answers and feedback, last 10 s',
+    id: 'traffic', title: 'Answers a second', format: amount, least: 4,
+    series: [{ field: 'answerRate', name: 'recommend' }],
+    note: 'of the last 10 s',
   }),
 ];
 
 const COLUMNS = [
-  ['Reward rate', 'reward', decimals],
+  ['Mean reward', 'reward', decimals],
   ['Estimated regret', 'regret', decimals],
   ['ε spent', 'epsilon', amount],
   ['ε a second', 'epsilonRate', amount],
@@ -63,7 +63,7 @@ const COLUMNS = [
   ['Splits', 'splits', amount],
   ['Degraded', 'degraded', percent],
   ['Recommend a second', 'answerRate', amount],
-  ['Feedback a second', 'feedbackRate', amount],
+  ['Rewards learned, about', 'learned', amount],
 ];
 
 class Page {

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from discreet.errors import InvalidArgument
-from discreet.families.budgets import FREE
+from discreet.families.budgets import FREE, rho_of
 from discreet.families.cards import GuaranteeCard
 from discreet.families.collaborative import guarantee
 from discreet.families.collaborative.document import CollaborativeDocument
@@ -24,7 +24,7 @@ from discreet.families.collaborative.processes import TrainingProcess
 from discreet.families.collaborative.profiles import Profiles
 from discreet.families.collaborative.similarities import Ints, ItemSimilarities, Slots
 from discreet.families.contract import Blocks, Recommender, Resources
-from discreet.families.observer import FamilyCounter, FamilyGauge
+from discreet.families.observer import FamilyCounter, FamilyGauge, ReleasedFigures
 from discreet.families.questions import (
     Ask,
     Choice,
@@ -216,6 +216,11 @@ class CollaborativeRecommender(Recommender[CollaborativeModel]):
     def decode(self, content: bytes) -> CollaborativeModel:
         """Return the model, with room for items that are newer than it."""
         return CollaborativeModel.decode(content).grown(self.stored.next_slot)
+
+    def figures(self, model: CollaborativeModel) -> ReleasedFigures:
+        """Return the noisy sum of all rewards; how many there were is not among the sums."""
+        rewards = max(float(model.rewards.sum()), 0.0)
+        return ReleasedFigures(rewards=rewards, rho=rho_of(self.learning.charge))
 
     def adopt(self, *, number: int, released_at: float, model: CollaborativeModel) -> None:
         """Answer from this model from now on."""

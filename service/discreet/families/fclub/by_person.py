@@ -52,11 +52,10 @@ from discreet.families.fclub.model import ClusterModel, NumberedUpdate, UserKind
 from discreet.families.fclub.person_noise import COUNT_WEIGHT, PersonNoise
 from discreet.families.fclub.sums import COUNT, STEPS, LinearSums, NoisyUpdate, unfolded
 from discreet.families.fclub.sync.merged_model import MergedModel, MergedModelStore
-from discreet.families.observer import Observer
 from discreet.privacy.charges import Charge, Limit
 from discreet.privacy.matrices import half_size
 from discreet.privacy.noise import NoiseSource
-from discreet.state.stores import NO_CHARGE, OWN, FeedbackRecord, Learned, Store
+from discreet.state.stores import OWN, FeedbackRecord, Learned, Store
 
 FIRST_UPDATE = 10
 """Observations of a person before they first take part, unless the document says another number."""
@@ -121,8 +120,6 @@ class PersonReading(Reading[PersonModel]):
         generation: bytes,
         store: Store,
         merged: MergedModelStore,
-        observer: Observer,
-        labels: tuple[str, str],
     ) -> None:
         self.rule = rule
         self.noise = noise
@@ -131,8 +128,6 @@ class PersonReading(Reading[PersonModel]):
         self._generation = generation
         self._store = store
         self._merged = merged
-        self._observer = observer
-        self._recommender, self._algorithm = labels
         self._encoding = rule.encoding
         # Public, and the same in every worker.
         rng = np.random.default_rng(int.from_bytes(generation, "big"))
@@ -212,12 +207,6 @@ class PersonReading(Reading[PersonModel]):
             if not isinstance(outcome, Learned) or not outcome.added:
                 continue
             paid.append(row)
-            if outcome.price != NO_CHARGE:
-                self._observer.spent(
-                    recommender=self._recommender,
-                    algorithm=self._algorithm,
-                    charge=outcome.price,
-                )
         return paid
 
     # What is released.

@@ -194,11 +194,11 @@ class Ranking:
                 # Whether there is feedback is private: only an exact answer may depend on it.
                 personalised = count > 0
                 reason = EXACT_ANSWERS if personalised else NO_FEEDBACK
-            drawn, regret = self._drawn(preferences.row(row), question, self.choice, noise)
+            drawn = self._drawn(preferences.row(row), question, self.choice, noise)
             if len(drawn) < min(question.limit, len(question.ids)):
-                anybody, _ = self._drawn(model.kinds.anybody, question, UtilityChoice(None), noise)
+                anybody = self._drawn(model.kinds.anybody, question, UtilityChoice(None), noise)
                 drawn = filled(drawn, anybody, question.limit)
-            decisions.append(_decision(question, drawn, regret, personalised, reason))
+            decisions.append(_decision(question, drawn, personalised, reason))
         return decisions
 
     def decide_for_anybody(
@@ -207,7 +207,7 @@ class Ranking:
         """Rank by what the model tells about anybody, without looking at the client."""
         anybody, best = model.kinds.anybody, UtilityChoice(None)
         return [
-            _decision(one, *self._drawn(anybody, one, best, noise), False, BUDGET_SPENT)
+            _decision(one, self._drawn(anybody, one, best, noise), False, BUDGET_SPENT)
             for one in questions
         ]
 
@@ -217,10 +217,10 @@ class Ranking:
         question: ClusterQuestion,
         choice: UtilityChoice,
         noise: NoiseSource,
-    ) -> tuple[tuple[Choice, ...], float]:
-        """Return the rows to show, and how much the first is estimated to fall short."""
+    ) -> tuple[Choice, ...]:
+        """Return the rows to show."""
         if not question.ids:
-            return (), 0.0
+            return ()
         estimate, covariance = preferences
         bounds = upper_bounds(
             items=question.features,
@@ -228,15 +228,12 @@ class Ranking:
             inverse=covariance,
             width=self.exploration,
         )
-        chosen = choice.draw(self.encoding.baseline + bounds, question.limit, noise)
-        means = question.features @ estimate
-        return chosen, float(means.max() - means[chosen[0].slot])
+        return choice.draw(self.encoding.baseline + bounds, question.limit, noise)
 
 
 def _decision(
     question: ClusterQuestion,
     chosen: tuple[Choice, ...],
-    regret: float,
     personalised: bool,
     reason: str | None,
 ) -> Decision:
@@ -251,7 +248,6 @@ def _decision(
             for row in rows
         ),
         reason=reason,
-        estimated_regret=regret,
     )
 
 

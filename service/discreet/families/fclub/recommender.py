@@ -155,8 +155,6 @@ class ClusterRecommender(Recommender[ClusterModel]):
             generation=self.generation,
             store=resources.store,
             merged=self._merged(resources),
-            observer=resources.observer,
-            labels=(self.name, self.algorithm),
         )
 
     def _observation_reading(self, resources: Resources, rule: FederatedClusters) -> Reading[Any]:

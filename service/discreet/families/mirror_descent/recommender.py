@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from discreet.errors import InvalidArgument
-from discreet.families.budgets import FREE, BudgetPolicy
+from discreet.families.budgets import FREE, BudgetPolicy, rho_of
 from discreet.families.cards import GuaranteeCard
 from discreet.families.choice import UtilityChoice, filled
 from discreet.families.contract import Recommender
@@ -31,7 +31,7 @@ from discreet.families.mirror_descent.sync import (
     NeighbourNodes,
     write_message,
 )
-from discreet.families.observer import FamilyCounter, FamilyGauge
+from discreet.families.observer import FamilyCounter, FamilyGauge, ReleasedFigures
 from discreet.families.questions import (
     Ask,
     Choice,
@@ -252,6 +252,10 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
     def decode(self, content: bytes) -> MirrorModel:
         """Return the model with these sums, and with what mixing added as this worker knows it."""
         return self.learner.model(read_sums(content, self.learner.dimension), self._mixture)
+
+    def figures(self, model: MirrorModel) -> ReleasedFigures:
+        """Return how many records this node's noisy sums hold; gradients tell no rewards."""
+        return ReleasedFigures(feedback=model.own.count, rho=rho_of(self._record_price))
 
     def adopt(self, *, number: int, released_at: float, model: MirrorModel) -> None:
         """Answer from this model, and report how many features count in it."""

@@ -236,11 +236,11 @@ class Population:
 
     def decide(
         self, questions: Sequence[PartitionQuestion], rule: ChoiceRule, noise: NoiseSource
-    ) -> list[tuple[tuple[Choice, ...], int, float]]:
-        """Return the choices, the cell and the estimated regret for each question."""
+    ) -> list[tuple[tuple[Choice, ...], int]]:
+        """Return the choices and the cell for each question."""
         contexts = np.array([question.context for question in questions], dtype=np.float64)
         cells = self.statistics.tree.locate(contexts).tolist()
-        decided: list[tuple[tuple[Choice, ...], int, float]] = [((), 0, 0.0)] * len(questions)
+        decided: list[tuple[tuple[Choice, ...], int]] = [((), 0)] * len(questions)
         together: dict[tuple[tuple[int, ...], int], list[int]] = {}
         for row, (question, cell) in enumerate(zip(questions, cells, strict=True)):
             if question.limit == 1 and question.whole:
@@ -258,7 +258,7 @@ class Population:
                 if len(choices) < min(question.limit, len(offer)):
                     anybody = self.decide_for_anybody(question, rule, noise)
                     choices = filled(choices, anybody, question.limit)
-                decided[row] = (choices, cell, self._shortfall(cell, offer, choices))
+                decided[row] = (choices, cell)
         for (vendors, level), rows in together.items():
             outlook = self.outlook(rule, vendors)
             odds = self._whole_odds(outlook, vendors, level)
@@ -266,8 +266,7 @@ class Population:
                 continue
             drawn = odds.draw([self._best(outlook, odds, cells[row]) for row in rows], noise)
             for row, choice in zip(rows, drawn, strict=True):
-                cell = cells[row]
-                decided[row] = ((choice,), cell, self._shortfall(cell, odds.items, (choice,)))
+                decided[row] = ((choice,), cells[row])
         return decided
 
     def _whole_odds(self, outlook: Outlook, vendors: tuple[int, ...], level: int) -> ShortlistOdds:
@@ -285,13 +284,37 @@ class Population:
             return int(self.utilities[cell, odds.ranking].argmax())
         return outlook.best[cell]
 
-    def _shortfall(self, cell: int, offer: Slots, choices: Sequence[Choice]) -> float:
-        """Return how far the chosen items' means stay behind the best ones', on average."""
-        means = self.means[cell]
-        if len(choices) == 1:
-            return float(means[offer].max() - means[choices[0].slot])
-        best = np.sort(means[offer])[::-1][: len(choices)].sum()
-        return float((best - sum(means[choice.slot] for choice in choices)) / max(1, len(choices)))
+    def expected_regret(self, rule: ChoiceRule) -> float:
+        """Return how far one item answered from this model is expected to fall short of the best.
+
+        By the model's own means, over the cells as often as they are visited and over the law of
+        the answer. A function of the released model: no visitor has a part in it.
+        """
+        if not len(self._visible):
+            return 0.0
+        outlook = self.outlook(rule)
+        leaves = self.statistics.tree.leaves
+        shares = self.statistics.shares()
+        if len(leaves) > _MOST_CELLS:
+            heavy = np.argsort(-shares, kind="stable")[:_MOST_CELLS]
+            leaves, shares = leaves[heavy], shares[heavy] / shares[heavy].sum()
+        means = self.means[np.ix_(leaves, self._visible)]
+        explored = outlook.coin / COIN_SIDES
+        curiosity = outlook.curiosity[self._visible]
+        at_random: Floats = means @ (curiosity / curiosity.sum())
+        paid = np.empty(len(leaves))
+        for row, cell in enumerate(leaves.tolist()):
+            odds = self._whole_odds(outlook, (), self.levels[cell])
+            listed = self.means[cell, odds.shortlist]
+            best = float(self.means[cell, odds.ranking[self._best(outlook, odds, cell)]])
+            if odds.response is None:
+                paid[row] = best
+            else:
+                other = odds.response.probability(is_best=False, size=len(listed))
+                more = odds.response.probability(is_best=True, size=len(listed)) - other
+                paid[row] = other * listed.sum() + more * best
+        expected = explored * at_random + (1.0 - explored) * paid
+        return float(shares @ (means.max(axis=1) - expected))
 
     def decide_for_anybody(
         self, question: PartitionQuestion, rule: ChoiceRule, noise: NoiseSource

@@ -7,10 +7,10 @@ import numpy as np
 
 from discreet.errors import TokenForged
 from discreet.families import maps
-from discreet.families.budgets import FREE, BudgetPolicy
+from discreet.families.budgets import FREE, BudgetPolicy, rho_of
 from discreet.families.cards import GuaranteeCard
 from discreet.families.contract import Recommender, Resources
-from discreet.families.observer import FamilyGauge
+from discreet.families.observer import FamilyGauge, ReleasedFigures
 from discreet.families.p_dap import guarantee, learning
 from discreet.families.p_dap.document import AdaptivePartitionDocument
 from discreet.families.p_dap.learning import GUESTS, OWN_USERS, FeedbackNoise, Growth
@@ -155,12 +155,12 @@ class PartitionRecommender(Recommender[PartitionModel]):
         for rule in {self._rule_for(one) for one in asked}:
             rows = [row for row, one in enumerate(asked) if self._rule_for(one) == rule]
             found = model.own.decide([asked[row] for row in rows], rule, noise)
-            for row, (choices, cell, regret) in zip(rows, found, strict=True):
-                decided[row] = self._decision(asked[row], choices, cell, regret)
+            for row, (choices, cell) in zip(rows, found, strict=True):
+                decided[row] = self._decision(asked[row], choices, cell)
         return [one for one in decided if one is not None]
 
     def _decision(
-        self, question: PartitionQuestion, choices: tuple[Choice, ...], cell: int, regret: float
+        self, question: PartitionQuestion, choices: tuple[Choice, ...], cell: int
     ) -> Decision:
         choosable = len(question.available) + len(question.vendors) > 1
         reason = None if choosable else NOTHING_TO_CHOOSE
@@ -172,7 +172,6 @@ class PartitionRecommender(Recommender[PartitionModel]):
             personalised=choosable and len(choices) > 0,
             note=own_note(cell),
             reason=reason,
-            estimated_regret=regret,
         )
 
     def decide_without_client(
@@ -265,6 +264,18 @@ class PartitionRecommender(Recommender[PartitionModel]):
     def decode(self, content: bytes) -> PartitionModel:
         """Return the model with these statistics, for today's catalogue."""
         return self._model(*learning.decode(content, segments=self.document.partition.segments))
+
+    def figures(self, model: PartitionModel) -> ReleasedFigures:
+        """Return what our own users' released sums say about all of their feedback."""
+        statistics = model.own.statistics
+        feedback, rewards = statistics.totals()
+        return ReleasedFigures(
+            feedback=feedback,
+            rewards=rewards,
+            reward_mean=statistics.overall_mean(),
+            regret=model.own.expected_regret(self.rule),
+            rho=rho_of(self._feedback_charge),
+        )
 
     def adopt(self, *, number: int, released_at: float, model: PartitionModel) -> None:
         """Answer from this model, and report its shape."""

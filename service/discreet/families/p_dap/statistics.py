@@ -145,14 +145,25 @@ class CellStatistics:
                 np.add.at(sums, self.tree.parent[cells], sums[cells])
         return liked, disliked, variance
 
+    def totals(self) -> tuple[float, float]:
+        """Return how much feedback there was and what it added up to, noise included."""
+        liked, disliked = float(self.liked.sum()), float(self.disliked.sum())
+        return max(liked + disliked, 0.0), max(liked, 0.0)
+
+    def overall_mean(self) -> float:
+        """Return the mean reward of everything at once.
+
+        It starts at one half, as if seen as often as noise can pretend.
+        """
+        weight = _INHERITED + math.sqrt(float(self.variance.sum()))
+        liked, disliked = max(float(self.liked.sum()), 0.0), max(float(self.disliked.sum()), 0.0)
+        return (liked + 0.5 * weight) / (liked + disliked + weight)
+
     def estimates(self) -> tuple[Floats, Floats]:
         """Return the mean of every item in every cell, and its standard error."""
         liked, disliked, variance = self.gathered_up()
         seen = np.maximum(liked + disliked, 0.0)
-        # Everything at once, which starts at one half, as if seen as often as noise can pretend.
-        weight = _INHERITED + math.sqrt(float(variance[0].sum()))
-        total = max(float(liked[0].sum()), 0.0), max(float(disliked[0].sum()), 0.0)
-        overall = (total[0] + 0.5 * weight) / (sum(total) + weight)
+        overall = self.overall_mean()
         means = np.full(liked.shape, min(max(overall, 0.02), 0.98))
         errors = np.empty_like(means)
         for depth in range(int(self.tree.depth.max()) + 1):

@@ -37,7 +37,7 @@ from urllib.parse import quote
 
 from discreet.errors import DiscreetError, InvalidArgument, NothingToRecommend, PeerUnavailable
 from discreet.families.contract import Recommender
-from discreet.families.observer import FamilyCounter, FamilyGauge
+from discreet.families.observer import FamilyCounter
 from discreet.families.p_dap.document import VENDOR, AdaptivePartitionDocument
 from discreet.families.p_dap.learning import GUESTS
 from discreet.families.p_dap.model import ChoiceRule, PartitionModel, PartitionQuestion
@@ -210,14 +210,9 @@ class Vendors:
         if not self.url_of:
             return
         store = self._recommender.store
-        waiting = await store.count_messages(queue=self._queue)
-        self._recommender.observer.gauge(
-            recommender=self._recommender.name, what=FamilyGauge.VENDOR_OUTBOX, value=waiting
-        )
-        if waiting:
-            found = await store.messages(queue=self._queue, most=_MOST_AT_ONCE)
-            for name, content in found.items():
-                self._send_soon(name, content)
+        found = await store.messages(queue=self._queue, most=_MOST_AT_ONCE)
+        for name, content in found.items():
+            self._send_soon(name, content)
 
     def _send_soon(self, name: bytes, content: bytes) -> None:
         if name not in self._sending and len(self._sending) < _MOST_AT_ONCE:
@@ -280,7 +275,7 @@ class Guests:
         principal = recommender.principals.client(recommender.name, f"\x01vendor {requester}")
         question = PartitionQuestion(principal, 1, centre, recommender.visible, whole=True)
         guests = recommender.current.model.guests
-        ((choices, cell, _),) = guests.decide([question], ChoiceRule(epsilon), recommender.noise)
+        ((choices, cell),) = guests.decide([question], ChoiceRule(epsilon), recommender.noise)
         recommender.asked = True
         recommender.observer.count(
             recommender=recommender.name,

@@ -8,7 +8,8 @@ NOT_COVERED = (
     "what a client likes, to the service and to whoever sees that client's answers",
     "whether a client sends feedback: it leads to the next round, which may close it or begin a "
     "paid run, and others can see both",
-    "whoever reads the store, or the exact number of voters on /metrics",
+    "whoever reads the store; whoever sees the network, or counts requests on /metrics, learns "
+    "that a request with votes came",
     "how long an answer takes",
     "the place of one voter when all places are taken: a request that holds a refused vote is "
     "refused whole, so set `voters` generously",

@@ -306,7 +306,10 @@ class VotersRecommender(Recommender[RunParameters]):
     # Life.
 
     async def tend(self) -> None:
-        """Report how many voters and rounds there are, a few seconds after that changed."""
+        """Report how many rounds there are, a few seconds after that changed.
+
+        How many voters there are is not reported: whether one of them is there is private.
+        """
         now, rounds = self.clock(), self.votes.rounds
         if not rounds.changed or now - self._counted_at < _COUNT_SECONDS:
             return
@@ -314,7 +317,6 @@ class VotersRecommender(Recommender[RunParameters]):
         newest = await rounds.latest(most=_COUNTED_ROUNDS)
         still_open = sum(not closed for _, closed in newest)
         for what, value, label in (
-            (FamilyGauge.VOTERS, await self.votes.count_voters(), ""),
             (FamilyGauge.ROUNDS, still_open, "open"),
             (FamilyGauge.ROUNDS, await rounds.count() - still_open, "closed"),
         ):

@@ -17,7 +17,6 @@ from cachetools import LRUCache
 
 from discreet.errors import InvalidArgument
 from discreet.families.contract import Recommender
-from discreet.families.observer import FamilyCounter
 from discreet.families.p_rec.credits import SILENT, Ballots
 from discreet.families.p_rec.rounds import HEAD, OPEN, Round, Rounds
 
@@ -104,34 +103,26 @@ class Votes:
 
         Raises `InvalidArgument` if one of them cannot be used, and names it.
         """
-        try:
-            rounds = await self._open_rounds(votes)
-            if len(votes) > _MOST_IN_LOOP:
-                ballots, names = await asyncio.to_thread(self._sorted, rounds, votes)
-            else:
-                ballots, names = self._sorted(rounds, votes)
-            retired = await self._store.roster_size(roster=self.retired_roster)
-            if retired and any(await self._retired(list(names.values()))):
-                raise InvalidArgument(
-                    "voter", "was erased and cannot vote again under that id; use another"
-                )
-            numbers = await self._number(list(names.values()))
-            by_voter = dict(zip(names, numbers, strict=True))
-            for name, each in ballots.items():
-                await self._write(
-                    rounds[name], {by_voter[voter]: one for voter, one in each.items()}
-                )
-        except InvalidArgument:
-            self._note("refused", len(votes))
-            raise
+        rounds = await self._open_rounds(votes)
+        if len(votes) > _MOST_IN_LOOP:
+            ballots, names = await asyncio.to_thread(self._sorted, rounds, votes)
+        else:
+            ballots, names = self._sorted(rounds, votes)
+        retired = await self._store.roster_size(roster=self.retired_roster)
+        if retired and any(await self._retired(list(names.values()))):
+            raise InvalidArgument(
+                "voter", "was erased and cannot vote again under that id; use another"
+            )
+        numbers = await self._number(list(names.values()))
+        by_voter = dict(zip(names, numbers, strict=True))
+        for name, each in ballots.items():
+            await self._write(rounds[name], {by_voter[voter]: one for voter, one in each.items()})
         if await self._store.roster_size(roster=self.retired_roster) != retired:
             # Somebody was erased meanwhile; if it was one of these, the erasure wins.
             gone = await self._retired(list(names.values()))
             for voter, was_erased in zip(names, gone, strict=True):
                 if was_erased:
                     await self.erase_voter(voter)
-        self.rounds.changed = True
-        self._note("counted", len(votes))
         return len(votes)
 
     async def _open_rounds(self, votes: Sequence[Vote]) -> dict[str, Round]:
@@ -205,11 +196,6 @@ class Votes:
 
     def _digest(self, voter: str) -> bytes:
         return self._owner.principal(_VOTER + voter)
-
-    def _note(self, label: str, amount: int) -> None:
-        self._owner.observer.count(
-            recommender=self._owner.name, what=FamilyCounter.VOTES, label=label, amount=amount
-        )
 
     # Erasing.
 
