@@ -142,7 +142,7 @@ async def test_a_scrape_does_not_tell_whether_somebody_votes() -> None:
         recommender._counted_at = float("-inf")
         await recommender.tend()
         after = await scrape(caller)
-    moved = {name for (name, labels), value in after.items() if value != before.get((name, labels))}
+    moved = {series[0] for series, value in after.items() if value != before.get(series, 0.0)}
     assert moved <= NETWORK
 
 
