@@ -6,13 +6,15 @@ DATA ?= .discreet
 BIN := .venv/bin
 LINT := set -x; $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && \
 	$(BIN)/lint-imports --no-logo
+# What `make check` tests: everything that starts no server and takes no sample.
+QUICK := tests/privacy tests/decisions tests/families tests/metrics tests/test_house.py
 # Tests that call make find what somebody finds who types it, not what this make was told.
 BY_HAND := env -u MAKELEVEL -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u ARGS -u PORT -u DATA -u PYTHON
 # An interpreter given here, PYTHON=python3.12, makes the environment; see .ci/environment.
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help run traffic test lint format audit bench wheel pictures cards dashboards k8s image constraints clean \
+.PHONY: help run traffic test check lint format audit bench wheel pictures cards dashboards k8s image constraints clean \
 	environment
 
 help: ## list the targets
@@ -26,13 +28,15 @@ traffic: ## send synthetic visitors to the running demo: make traffic [ARGS="--r
 	@.ci/environment run
 	@exec $(BIN)/discreet simulate --traffic --url http://127.0.0.1:$(PORT) --key-file $(DATA)/demo-key $(ARGS)
 
-test: environment ## lint, then all tests; says at the end what could not be tested here
+test: environment ## lint and all tests; says at the end what could not be tested here
 	@packages=$$($(BIN)/python -m tests.requirements) && \
 		{ [ -z "$$packages" ] || .ci/apt $$packages || true; }
 	@tests/deploy/tools/install
-	@lint=passed; ( $(LINT) ) || lint=failed; \
-		$(BY_HAND) $(BIN)/python -m pytest --durations=15 $(ARGS) || exit 1; \
-		[ $$lint = passed ] || { echo "The tests passed, but lint failed: see above." >&2; exit 1; }
+	@exec $(BY_HAND) $(BIN)/python -m tests.run --durations=15 $(ARGS)
+
+check: environment ## while you work: lint, and the quick tests, in a minute
+	@$(LINT)
+	@exec $(BY_HAND) $(BIN)/python -m pytest -q -n 2 --dist loadfile $(QUICK) $(ARGS)
 
 lint: environment ## ruff, mypy and the layers
 	@$(LINT)

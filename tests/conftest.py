@@ -14,7 +14,8 @@ from tests.requirements import (  # noqa: F401 - pytest finds hooks and fixtures
     pytest_runtest_setup,
     pytest_terminal_summary,
 )
-from tests.survivors import wait_for_none
+from tests.side_by_side import pytest_collection_modifyitems  # noqa: F401
+from tests.survivors import OUTLIVED, wait_for_none
 
 # Property tests draw the same examples everywhere, and a slow machine is no counterexample.
 settings.register_profile(
@@ -51,4 +52,4 @@ def no_survivors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         return  # tests/test_survivors.py says aloud that this was left out
     if alive := wait_for_none(base):
         names = "\n".join(f"  {survivor.pid} {survivor.command}" for survivor in alive)
-        pytest.fail(f"processes outlived the tests that started them:\n{names}", pytrace=False)
+        pytest.fail(f"{OUTLIVED}:\n{names}", pytrace=False)

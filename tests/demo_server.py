@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,9 +15,10 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.ports import free_port
+from tests.waiting import PATIENCE
+
 DISCREET = str(Path(sys.executable).parent / "discreet")
-START_SECONDS = 60
-STOP_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Demo:
             self.url + path,
             json=body,
             headers={"Authorization": f"Bearer {key or self.key}"},
-            timeout=30,
+            timeout=120,
         )
         assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
         is_json = "json" in answer.headers.get("content-type", "")
@@ -55,13 +55,6 @@ class Demo:
             for sample in family.samples
             if sample.labels.get("recommender") == recommender
         }
-
-
-def free_port() -> int:
-    """Return a port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager
@@ -85,7 +78,7 @@ def demo_server(
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
         try:
-            process.wait(STOP_SECONDS)
+            process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -93,17 +86,17 @@ def demo_server(
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if process.poll() is not None:
             pytest.fail(f"the demo ended with {process.returncode}:\n{log.read_text()}")
         try:
-            if httpx.get(f"{url}/health/ready", timeout=5).status_code == 200:
+            if httpx.get(f"{url}/health/ready", timeout=30).status_code == 200:
                 return
         except httpx.TransportError:
             pass
         time.sleep(0.05)
-    pytest.fail(f"the demo was not ready within {START_SECONDS} s:\n{log.read_text()}")
+    pytest.fail(f"the demo was not ready within {PATIENCE:.0f} s:\n{log.read_text()}")
 
 
 @pytest.fixture(scope="module")

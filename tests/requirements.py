@@ -19,7 +19,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -185,19 +186,31 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         need(*marker.args, **marker.kwargs)
 
 
+def reasons(terminalreporter: pytest.TerminalReporter) -> list[str]:
+    """Return why tests were left out; reads reports, so it holds with parallel workers too."""
+    # A skip's representation is (file, line, "Skipped: <reason>").
+    return [
+        str(report.longrepr[2]).removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", [])
+    ]
+
+
+def left_out(reasons: Iterable[str]) -> list[str]:
+    """Return a line for each reason, with how many tests it left out."""
+    lines = []
+    for reason, count in sorted(Counter(reasons).items()):
+        prefix = "" if reason.startswith(LEFT_OUT) else LEFT_OUT
+        tests = "1 test" if count == 1 else f"{count} tests"
+        lines.append(f"{prefix}{reason} ({tests})")
+    return lines
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say at the end what was left out; reads reports, so it holds with parallel workers too."""
-    counts: dict[str, int] = {}
-    for report in terminalreporter.stats.get("skipped", []):
-        # A skip's representation is (file, line, "Skipped: <reason>").
-        reason = report.longrepr[2].removeprefix("Skipped: ")
-        counts[reason] = counts.get(reason, 0) + 1
-    if counts:
+    """Say at the end what was left out."""
+    if lines := left_out(reasons(terminalreporter)):
         terminalreporter.section("not everything was tested", yellow=True)
-        for reason, count in sorted(counts.items()):
-            prefix = "" if reason.startswith(LEFT_OUT) else LEFT_OUT
-            tests = "1 test" if count == 1 else f"{count} tests"
-            terminalreporter.line(f"{prefix}{reason} ({tests})", yellow=True)
+        for line in lines:
+            terminalreporter.line(line, yellow=True)
 
 
 if __name__ == "__main__":

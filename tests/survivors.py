@@ -15,8 +15,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-GRACE_SECONDS = 30.0
+from tests.waiting import PATIENCE
+
+GRACE_SECONDS = PATIENCE
 """How long a process that was told to stop may take: a machine under load is no failure."""
+OUTLIVED = "processes outlived the tests that started them"
 
 
 @dataclass(frozen=True, slots=True)

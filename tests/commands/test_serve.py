@@ -9,8 +9,10 @@ from pathlib import Path
 
 import httpx
 
-from tests.end_to_end.servers import DISCREET, environment, free_port
+from tests.end_to_end.servers import DISCREET, environment
+from tests.ports import free_port
 from tests.state.servers import valkey
+from tests.waiting import PATIENCE
 
 
 class Demo:
@@ -32,12 +34,12 @@ class Demo:
             )
         try:
             url = f"http://127.0.0.1:{port}"
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + PATIENCE
             while True:
                 assert process.poll() is None, self.log.read_text()
                 assert time.monotonic() < deadline
                 try:
-                    httpx.get(f"{url}/health/ready", timeout=10).raise_for_status()
+                    httpx.get(f"{url}/health/ready", timeout=30).raise_for_status()
                     break
                 except httpx.HTTPError:
                     time.sleep(0.1)
@@ -46,11 +48,11 @@ class Demo:
                 f"{url}/recommend",
                 headers={"Authorization": f"Bearer {key}"},
                 json={"recommender": "films", "client": "me", "context": [0.1, 0.9]},
-                timeout=30,
+                timeout=120,
             )
         finally:
             process.send_signal(signal.SIGTERM)
-            code = process.wait(30)
+            code = process.wait(PATIENCE)
         banner = "".join(
             line for line in self.log.read_text().splitlines(True) if not line.startswith("{")
         )
@@ -115,7 +117,12 @@ def test_a_store_that_cannot_be_used_is_said_in_one_line(tmp_path: Path) -> None
     with valkey(tmp_path / "store", maxmemory_policy="allkeys-lru") as store:
         command = [DISCREET, "serve", "--port", "0", "--store", store.url]
         refused = subprocess.run(
-            command, capture_output=True, text=True, timeout=60, env=environment(), check=False
+            command,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            env=environment(),
+            check=False,
         )
     assert refused.returncode == 2
     assert "maxmemory-policy" in sentence(refused)
@@ -126,7 +133,7 @@ def test_a_store_of_another_schema_is_said_in_one_line(tmp_path: Path) -> None:
         keys = subprocess.run(
             [DISCREET, "keys", "list", "--store", store.url],
             capture_output=True,
-            timeout=60,
+            timeout=PATIENCE,
             env=environment(),
             check=True,
         )
@@ -135,7 +142,12 @@ def test_a_store_of_another_schema_is_said_in_one_line(tmp_path: Path) -> None:
         store.client.set(key, b"999")
         command = [DISCREET, "serve", "--port", "0", "--store", store.url]
         refused = subprocess.run(
-            command, capture_output=True, text=True, timeout=60, env=environment(), check=False
+            command,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            env=environment(),
+            check=False,
         )
     assert refused.returncode == 2
     assert "of schema 999" in sentence(refused)

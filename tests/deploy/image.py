@@ -29,8 +29,8 @@ from typing import Any
 import httpx
 
 from tests.deploy.pod import check_deployment
-from tests.end_to_end.servers import free_port
 from tests.house import ROOT
+from tests.ports import free_port
 from tests.requirements import REQUIREMENTS
 
 IMAGE = "localhost/discreet:check"

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.deploy.charts import CHART, RELEASE_NAME, objects, only, pod_of, template
 from tests.deploy.valkey import own_store
-from tests.end_to_end.servers import free_port
+from tests.ports import free_port
 
 SERVICE = f"{RELEASE_NAME}-valkey"
 VALUES = CHART / "ci" / "trial-values.yaml"

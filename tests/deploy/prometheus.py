@@ -14,10 +14,10 @@ import httpx
 import yaml
 
 from tests.deploy.queries import RULES
-from tests.end_to_end.servers import Server, free_port
+from tests.end_to_end.servers import Server
+from tests.ports import free_port
 from tests.requirements import need
-
-START_SECONDS = 60
+from tests.waiting import PATIENCE
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Prometheus:
         return [rule for group in groups for rule in group["rules"]]
 
     def _get(self, path: str, parameters: dict[str, str]) -> Any:
-        answer = httpx.get(self.url + path, params=parameters, timeout=30)
+        answer = httpx.get(self.url + path, params=parameters, timeout=120)
         found = answer.json()
         assert found["status"] == "success", f"{parameters}: {json.dumps(found)}"
         return found["data"]
@@ -84,15 +84,15 @@ def scraping(folder: Path, servers: list[Server], *, seconds: int = 1) -> Iterat
         yield found
     finally:
         process.terminate()
-        process.wait(START_SECONDS)
+        process.wait(PATIENCE)
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], found: Prometheus, log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         assert process.poll() is None, log.read_text()
         try:
-            if httpx.get(f"{found.url}/-/ready", timeout=5).status_code == 200:
+            if httpx.get(f"{found.url}/-/ready", timeout=30).status_code == 200:
                 return
         except httpx.TransportError:
             pass

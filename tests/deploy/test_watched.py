@@ -18,11 +18,11 @@ from tests.deploy.prometheus import Prometheus, scraping
 from tests.deploy.queries import Shipped
 from tests.deploy.traffic import FAMILIES
 from tests.deploy.traffic.stage import Stage, two_instances
+from tests.waiting import PATIENCE
 
-pytestmark = [pytest.mark.needs("prometheus"), pytest.mark.timeout(700)]
+pytestmark = [pytest.mark.needs("prometheus"), pytest.mark.timeout(1800)]
 
 LEAST_STEPS = 12
-MOST_SECONDS = 300
 UNPROVOKED = {
     'discreet_trainings_total{outcome="failed"}': "a training fails only if its process dies",
 }
@@ -62,7 +62,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
 def _under_traffic(stage: Stage, prometheus: Prometheus) -> list[Shipped]:
     """Go on until every query finds something, or for as long as is reasonable."""
     silent = queries.of_dashboards() + queries.of_rules()
-    deadline = time.monotonic() + MOST_SECONDS
+    deadline = time.monotonic() + 2 * PATIENCE
     number = 0
     while silent and time.monotonic() < deadline:
         for _ in range(LEAST_STEPS):
@@ -92,7 +92,7 @@ def _halt_the_store(stage: Stage, found: Watched) -> None:
 def _lose_the_vendor(stage: Stage, prometheus: Prometheus) -> None:
     """Kill `b`, and go on asking until it is left out."""
     stage.b.stop()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not prometheus.ask("discreet_vendor_circuit_open == 1"):
         assert time.monotonic() < deadline, "the vendor is dead, and nobody noticed"
         for each in range(20):
@@ -126,7 +126,7 @@ _SYMBOLS = {
 def _awake(prometheus: Prometheus, wanted: set[str]) -> set[str]:
     """Wait until these alerts are pending or firing."""
     awake: set[str] = set()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while not wanted <= awake and time.monotonic() < deadline:
         awake |= {rule["name"] for rule in prometheus.rules() if rule.get("state") in STATES}
         time.sleep(0.5)

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.deploy.charts import only, pod_of
-from tests.end_to_end.servers import free_port
+from tests.ports import free_port
 from tests.requirements import REQUIREMENTS
+from tests.waiting import PATIENCE
 
 MOUNTS = ("/etc/valkey", "/run/valkey")
 TLS = "/run/valkey-tls"
@@ -60,4 +61,4 @@ def own_store(
         yield Valkey(port, folder / "ca.crt", process)
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE)

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,10 +15,16 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.ports import free_port
+from tests.waiting import PATIENCE
+
 DISCREET = str(Path(sys.executable).parent / "discreet")
 KEY = "key-for-end-to-end-tests"
-START_SECONDS = 60
-STOP_SECONDS = 30
+CALL_SECONDS = 120.0
+"""How long a call may take: less than a test, and more than a busy machine needs."""
+
+PATIENT = {"DISCREET_STORE_TIMEOUT_SECONDS": "30"}
+"""A store that is slow because the machine is busy is not missed, unless a test says so."""
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -54,7 +59,7 @@ class Server:
 
     def __post_init__(self) -> None:
         self.client = httpx.Client(
-            base_url=self.url, headers={"Authorization": f"Bearer {self.key}"}, timeout=30
+            base_url=self.url, headers={"Authorization": f"Bearer {self.key}"}, timeout=CALL_SECONDS
         )
 
     @property
@@ -99,12 +104,12 @@ class Server:
         return float(answer.json()["answers"]["spent"]["epsilon"])
 
     def wait_until_ready(self) -> None:
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 pytest.fail(f"the server ended with {self.process.returncode}:\n{self.output}")
             try:
-                if httpx.get(f"{self.url}/health/ready", timeout=5).status_code == 200:
+                if httpx.get(f"{self.url}/health/ready", timeout=30).status_code == 200:
                     return
             except httpx.TransportError:
                 pass
@@ -115,7 +120,7 @@ class Server:
         """Stop gracefully; return the exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.wait(STOP_SECONDS)
+        return self.process.wait(PATIENCE)
 
 
 def children(pid: int) -> list[int]:
@@ -129,12 +134,6 @@ def children(pid: int) -> list[int]:
 
 def command_of(pid: int) -> str:
     return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -161,7 +160,7 @@ def serving(
              *options],
             stdout=output,
             stderr=output,
-            env=environment(DISCREET_API_KEY=key, **variables),
+            env=environment(DISCREET_API_KEY=key, **{**PATIENT, **variables}),
             start_new_session=True,
         )  # fmt: skip
     server = Server(process, f"http://127.0.0.1:{port}", data, log, key)

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,18 +17,20 @@ from discreet.families.contract import REWARD_STEPS
 from discreet.families.registration import read_stored
 from discreet.state.redis_store import open_store
 from tests.end_to_end.servers import (
+    CALL_SECONDS,
     DISCREET,
     KEY,
     Server,
     command_of,
     document,
     environment,
-    free_port,
     private,
     serving,
 )
+from tests.ports import free_port
 from tests.state.servers import Server as StoreServer
 from tests.state.servers import cluster, valkey
+from tests.waiting import PATIENCE, wait_for
 
 QUESTION = {"recommender": "films", "client": "x", "context": [0.3, 0.6]}
 
@@ -39,16 +40,9 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         [DISCREET, *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         env=environment(**variables),
     )
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
 
 
 def alive(pid: int) -> bool:
@@ -86,20 +80,20 @@ def test_requests_in_flight_are_finished_before_stopping(
         os.kill(store, signal.SIGSTOP)  # so that the requests are in flight for as long as we like
         with ThreadPoolExecutor(4) as pool:
             calls = [pool.submit(server.client.post, "/recommend", json=QUESTION) for _ in range(4)]
-            wait_for(lambda: _in_flight(server) == 4)
+            wait_for("four requests in flight", lambda: _in_flight(server) == 4)
             if number is signal.SIGINT:
                 os.killpg(server.process.pid, number)  # as a terminal does
             else:
                 server.process.send_signal(number)
-            wait_for(lambda: not _listens(server))
+            wait_for("nobody to listen", lambda: not _listens(server))
             os.kill(store, signal.SIGCONT)
             assert [call.result().status_code for call in calls] == [200] * 4
-        assert server.process.wait(30) == 0
+        assert server.process.wait(PATIENCE) == 0
 
 
 def _listens(server: Server) -> bool:
     try:
-        httpx.get(f"{server.url}/health/live", timeout=5)
+        httpx.get(f"{server.url}/health/live", timeout=30)
     except httpx.TransportError:
         return False
     return True
@@ -116,14 +110,17 @@ def test_kill_nine_of_the_master_leaves_nobody_behind(tmp_path: Path) -> None:
         family = [*server.workers, server.valkey]
         assert len(family) == 3
         server.process.kill()
-        wait_for(lambda: not any(alive(pid) for pid in family))
+        wait_for("all to be gone", lambda: not any(alive(pid) for pid in family))
 
 
 def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         before = server.workers
         os.kill(before[0], signal.SIGKILL)
-        wait_for(lambda: len(server.workers) == 2 and before[0] not in server.workers)
+        wait_for(
+            "another worker",
+            lambda: len(server.workers) == 2 and before[0] not in server.workers,
+        )
         server.wait_until_ready()
 
 
@@ -133,8 +130,8 @@ def test_a_killed_keeper_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None
         assert server.client.post("/recommend", json=QUESTION).status_code == 200
         keeper, store = server.keeper, server.valkey
         os.kill(keeper, signal.SIGKILL)
-        wait_for(lambda: not alive(store))
-        wait_for(lambda: server.client.get("/health/ready").status_code == 200)
+        wait_for("the store to be gone", lambda: not alive(store))
+        server.wait_until_ready()
         assert server.keeper != keeper
         assert server.budget("films", "x") == 1.0
         assert server.stop() == 0
@@ -159,7 +156,7 @@ class Load:
     async def _one(self, name: str) -> None:
         headers = {"Authorization": f"Bearer {KEY}"}
         async with httpx.AsyncClient(
-            base_url=self._server.url, headers=headers, timeout=30
+            base_url=self._server.url, headers=headers, timeout=CALL_SECONDS
         ) as client:
             while not self.stop.is_set():
                 body = {"recommender": "films", "client": name, "context": [0.2, 0.4]}
@@ -257,7 +254,10 @@ def test_a_store_that_does_not_answer_means_503_and_no_release(tmp_path: Path) -
                 assert "items" not in answer.json()
             assert server.client.get("/health/ready").status_code == 503
             assert server.client.get("/health/live").status_code == 200
-            wait_for(lambda: "discreet_store_up 0" in server.client.get("/metrics").text)
+            wait_for(
+                "the store to be missed",
+                lambda: "discreet_store_up 0" in server.client.get("/metrics").text,
+            )
         finally:
             os.kill(store, signal.SIGCONT)
         server.wait_until_ready()
@@ -269,7 +269,7 @@ def test_a_store_that_comes_later_can_be_waited_for(tmp_path: Path) -> None:
     late = StoreServer(tmp_path / "store", free_port())
 
     def start_late() -> None:
-        wait_for(lambda: (tmp_path / "output.log").exists())
+        wait_for("the server to begin", lambda: (tmp_path / "output.log").exists())
         time.sleep(1.0)
         late.start()
 
@@ -379,5 +379,5 @@ def test_a_hang_up_replaces_the_workers_without_losing_a_request(tmp_path: Path)
             now = set(server.workers)
             return len(now) == 2 and not now & before
 
-        wait_for(replaced)
+        wait_for("other workers", replaced)
         assert statuses == {200}

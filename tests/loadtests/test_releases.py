@@ -18,7 +18,9 @@ def test_every_case_is_a_document_that_the_service_takes() -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [releases.partition(3), releases.clusters(5), releases.mirror(100)], ids=str
+    "case",
+    [releases.partition(3), releases.clusters(5), releases.mirror(100)],
+    ids=lambda case: case.name,
 )
 def test_a_release_is_timed_and_weighed(case: releases.ReleaseCase) -> None:
     found = asyncio.run(releases.measured(case))

@@ -5,9 +5,7 @@ there. Each is a context manager: none outlives the test that asked for it.
 """
 
 import contextlib
-import random
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -18,9 +16,8 @@ from typing import Any
 import redis
 
 from discreet.state.keeper import find_server
-
-PATIENCE = 60.0
-"""Seconds until a server that should be there is a failure; a loaded machine is not."""
+from tests.ports import free_ports
+from tests.waiting import PATIENCE
 
 
 def eventually(condition: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
@@ -32,18 +29,6 @@ def eventually(condition: Callable[[], Any], what: str, patience: float = PATIEN
                 return result
         assert time.monotonic() < deadline, f"waited in vain for {what}"
         time.sleep(0.02)
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on, from below the range that outgoing connections use."""
-    found: list[int] = []
-    with contextlib.ExitStack() as stack:
-        while len(found) < count:
-            probe = stack.enter_context(socket.socket())
-            with contextlib.suppress(OSError):
-                probe.bind(("127.0.0.1", random.randrange(20_000, 32_000)))
-                found.append(probe.getsockname()[1])
-    return found
 
 
 @dataclass

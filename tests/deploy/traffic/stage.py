@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.end_to_end.servers import DISCREET, Server, environment, free_port, serving
+from tests.end_to_end.servers import DISCREET, Server, environment, serving
+from tests.ports import free_port
+from tests.waiting import PATIENCE
 
 OFTEN = {"seconds": 0.5, "growth": 0.0}
 """When to release, for those who watch: what was learned is to be seen within seconds."""
@@ -53,7 +55,7 @@ def issue_key(data: Path, label: str) -> str:
     data.mkdir(exist_ok=True)
     made = subprocess.run(
         [DISCREET, "keys", "create", "--scope", "peer", "--label", label, "--data", data],
-        capture_output=True, text=True, timeout=110, check=True, env=environment(),
+        capture_output=True, text=True, timeout=PATIENCE, check=True, env=environment(),
     )  # fmt: skip
     return made.stdout.strip()
 
@@ -64,8 +66,8 @@ def two_instances(folder: Path, *, workers: int = 1) -> Iterator[Stage]:
     data = {name: folder / name for name in "ab"}
     for_a, for_b = issue_key(data["b"], "a"), issue_key(data["a"], "b")
     patient: dict[str, Any] = {
-        "DISCREET_VENDOR_TIMEOUT_SECONDS": "5",
-        "DISCREET_STORE_TIMEOUT_SECONDS": "1",
+        "DISCREET_VENDOR_TIMEOUT_SECONDS": "10",
+        "DISCREET_STORE_TIMEOUT_SECONDS": "5",
     }
     options = ("--workers", str(workers))
     with (
