@@ -52,6 +52,16 @@ def test_every_recommender_gets_a_curve(config: str, capsys: pytest.CaptureFixtu
     assert json.loads(Path("out", "simulate", "simulate.json").read_text()) == report
 
 
+def test_both_dials_are_tried(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--recommender", "songs", "--rounds", "60", "--seeds", "1", "--epsilons", "1")
+    assert simulate(config, *arguments, "--feedback-epsilons", "2,exact", "--json") == 0
+    (songs,) = json.loads(capsys.readouterr().out)["recommenders"]
+    tried = [(row["epsilon"], row["feedback_epsilon"]) for row in songs["results"]]
+    assert tried == [(None, None), (1.0, None), (1.0, 2.0)]
+    assert simulate(config, *arguments, "--feedback-epsilons", "2") == 0
+    assert "feedback" in capsys.readouterr().out
+
+
 def test_a_log_is_replayed(config: str, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [f"{i % 7 / 7:.3f},{'xy'[i % 2]},{int(i % 2 == 0)}" for i in range(160)]
     Path("log.csv").write_text("context_0,item,reward\n" + "\n".join(rows) + "\n")
@@ -75,6 +85,7 @@ def test_a_log_is_replayed(config: str, capsys: pytest.CaptureFixture[str]) -> N
         (["--epsilons", "1,two"], "--epsilons"),
         (["--epsilons", "0"], "--epsilons"),
         (["--epsilons", "51"], "--epsilons"),
+        (["--feedback-epsilons", "exact,some"], "--feedback-epsilons"),
         (["--rounds", "0"], "--rounds"),
         (["--seeds", "0"], "--seeds"),
     ],

@@ -14,11 +14,18 @@ from discreet import configuration
 from discreet.commands.progress import progress_bar
 from discreet.commands.reproduce import make_folder, wide_console
 from discreet.errors import InvalidArgument
-from discreet.families.p_dap.document import AdaptivePartitionDocument
 from discreet.research.reproduce.pictures import HOW_TO_DRAW, can_draw, draw
 from discreet.research.reproduce.tables import Figure, Line, Panel
 from discreet.research.reproduce.trials import run_all
-from discreet.research.simulate.choosing import EpsilonTrial, result_row, world_for
+from discreet.research.simulate.choosing import (
+    EpsilonTrial,
+    FeedbackDial,
+    VectorDocument,
+    feedback_epsilon,
+    learns_from_vectors,
+    result_row,
+    world_for,
+)
 from discreet.research.worlds.logged import read_log
 
 EPSILONS = "0.1,0.5,1,2,4,8"
@@ -45,6 +52,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="epsilons of answers to try (default: %(default)s)",
     )
     own.add_argument(
+        "--feedback-epsilons",
+        metavar="LIST",
+        help="epsilons of feedback to try, or exact (default: what the file says)",
+    )
+    own.add_argument(
         "--rounds",
         type=int,
         metavar="N",
@@ -61,7 +73,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run every epsilon on every seed, and show the curve."""
-    epsilons = _epsilons(args.epsilons)
+    epsilons = _epsilons("--epsilons", args.epsilons)
+    dials = _dials(args.feedback_epsilons)
     for option, value in (("seeds", args.seeds), ("rounds", args.rounds)):
         if value is not None and value < 1:
             raise InvalidArgument(f"--{option}", "must be at least 1")
@@ -69,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     folder = make_folder(args.out or Path("out", "simulate"))
     found = []
     for name, document in recommenders.items():
-        found.append(_curve(args, name, document, epsilons))
+        found.append(_curve(args, name, document, epsilons, dials))
     report = {"recommenders": found}
     (folder / "simulate.json").write_text(json.dumps(report, indent=1) + "\n")
     files = [folder / "simulate.json"]
@@ -87,25 +100,34 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _epsilons(text: str) -> list[float]:
+def _epsilons(option: str, text: str) -> list[float]:
     try:
         epsilons = sorted({float(part) for part in text.split(",")})
     except ValueError:
-        raise InvalidArgument("--epsilons", "must be numbers with commas between") from None
+        raise InvalidArgument(option, "must be numbers with commas between") from None
     if not epsilons or not 0 < epsilons[0] <= epsilons[-1] <= 50:
-        raise InvalidArgument("--epsilons", "each must be greater than 0 and at most 50")
+        raise InvalidArgument(option, "each must be greater than 0 and at most 50")
     return epsilons
 
 
-def _recommenders(args: argparse.Namespace) -> Mapping[str, AdaptivePartitionDocument]:
+def _dials(text: str | None) -> list[FeedbackDial]:
+    if text is None:
+        return [None]
+    parts = [part.strip() for part in text.split(",")]
+    numbers = ",".join(part for part in parts if part != "exact")
+    exact: list[FeedbackDial] = ["exact"] if "exact" in parts else []
+    return exact + (list(_epsilons("--feedback-epsilons", numbers)) if numbers else [])
+
+
+def _recommenders(args: argparse.Namespace) -> Mapping[str, VectorDocument]:
     described = configuration.read(args.config).recommenders
     found = {
-        name: document
-        for name, document in described.items()
-        if isinstance(document, AdaptivePartitionDocument)
+        name: document for name, document in described.items() if learns_from_vectors(document)
     }
     if not found:
-        raise InvalidArgument("--config", f"{args.config} has no p-dap recommender")
+        raise InvalidArgument(
+            "--config", f"{args.config} has no recommender that learns from a context"
+        )
     if args.recommender is None:
         if args.data is not None and len(found) > 1:
             names = ", ".join(sorted(found))
@@ -122,8 +144,9 @@ def _recommenders(args: argparse.Namespace) -> Mapping[str, AdaptivePartitionDoc
 def _curve(
     args: argparse.Namespace,
     name: str,
-    document: AdaptivePartitionDocument,
+    document: VectorDocument,
     epsilons: Sequence[float],
+    dials: Sequence[FeedbackDial],
 ) -> dict[str, Any]:
     world_for(document, 0)  # a recommender without items is an error now, not in an hour
     rounds = args.rounds or ROUNDS
@@ -131,28 +154,32 @@ def _curve(
         items = tuple(item.id for item in document.items if not item.hidden)
         log = read_log(args.data, context=document.context, items=items, most=args.rounds)
         rounds = len(log)
-    wanted: list[float | None] = [None, *epsilons]
+    wanted: list[tuple[float | None, FeedbackDial]] = [(None, None)]
+    wanted += [(epsilon, dial) for dial in dials for epsilon in epsilons]
     trials = [
-        EpsilonTrial(document, epsilon, rounds, seed, args.data, args.rate)
-        for epsilon in wanted
+        EpsilonTrial(document, epsilon, rounds, seed, args.data, args.rate, dial)
+        for epsilon, dial in wanted
         for seed in range(args.seeds)
     ]
     with progress_bar(name) as watch:
         runs = run_all(trials, watch=watch, processes=args.processes)
-    by_epsilon = {
-        epsilon: runs[at * args.seeds : (at + 1) * args.seeds] for at, epsilon in enumerate(wanted)
-    }
-    feedback = document.privacy.feedback
+    by_setting = [runs[at : at + args.seeds] for at in range(0, len(runs), args.seeds)]
     return {
         "recommender": name,
         "stream": "synthetic" if args.data is None else "logged",
         "evaluation": "true means" if args.data is None else "rejection",
         "rounds": rounds,
         "seeds": args.seeds,
-        "feedback_epsilon": None if isinstance(feedback, str) else feedback.epsilon,
+        "feedback_epsilon": feedback_epsilon(document),
         "results": [
-            result_row(document=document, epsilon=epsilon, runs=many, unprotected=by_epsilon[None])
-            for epsilon, many in by_epsilon.items()
+            result_row(
+                document=document,
+                epsilon=epsilon,
+                feedback=dial,
+                runs=many,
+                unprotected=by_setting[0],
+            )
+            for (epsilon, dial), many in zip(wanted, by_setting, strict=True)
         ],
     }
 
@@ -160,28 +187,26 @@ def _curve(
 def _figure(found: Mapping[str, Any]) -> Figure:
     rows = [row for row in found["results"] if row["epsilon"] and row["reward_mean"] is not None]
     free = found["results"][0]["reward_mean"]
-    x = [row["epsilon"] for row in rows]
-    rewards = Line(
-        "private",
-        x,
-        [row["reward_mean"] for row in rows],
-        [(row["reward_high"] or row["reward_mean"]) - row["reward_mean"] for row in rows],
-    )
-    lines = [rewards]
-    if free is not None:
-        lines.append(Line("without protection", x, [free] * len(x)))
-    regret = Line(
-        "private",
-        x,
-        [row["regret_mean"] for row in rows],
-        None if found["stream"] == "logged" else [row["regret_std"] for row in rows],
-    )
-    against = "without protection" if found["stream"] == "logged" else "the best item"
+    logged = found["stream"] == "logged"
+    rewards, regrets = [], []
+    for dial in dict.fromkeys(row["feedback_epsilon"] for row in rows):
+        same = [row for row in rows if row["feedback_epsilon"] == dial]
+        x = [row["epsilon"] for row in same]
+        label = f"feedback {_dial_shown(dial)}"
+        means = [row["reward_mean"] for row in same]
+        spread = [(row["reward_high"] or row["reward_mean"]) - row["reward_mean"] for row in same]
+        rewards.append(Line(label, x, means, spread))
+        deviations = None if logged else [row["regret_std"] for row in same]
+        regrets.append(Line(label, x, [row["regret_mean"] for row in same], deviations))
+    if free is not None and rewards:
+        x = list(rewards[0].x)
+        rewards.append(Line("without protection", x, [free] * len(x)))
+    against = "without protection" if logged else "the best item"
+    first = "reward of an answer, with 95% interval"
+    second = f"regret of an answer, against {against}"
     panels = [
-        Panel(
-            "reward of an answer, with 95% interval", "epsilon", "mean reward", lines, log_x=True
-        ),
-        Panel(f"regret of an answer, against {against}", "epsilon", "regret", [regret], log_x=True),
+        Panel(first, "epsilon of answers", "mean reward", rewards, log_x=True),
+        Panel(second, "epsilon of answers", "regret", regrets, log_x=True),
     ]
     return Figure(
         f"epsilon-{found['recommender']}",
@@ -196,7 +221,8 @@ def _print(found: Mapping[str, Any]) -> None:
     console.print(title, style="bold", highlight=False, soft_wrap=True)
     table = Table(box=None)
     for heading in (
-        "epsilon",
+        "answers",
+        "feedback",
         "reward",
         "95% interval",
         "regret",
@@ -208,6 +234,7 @@ def _print(found: Mapping[str, Any]) -> None:
     for row in found["results"]:
         table.add_row(
             "none" if row["epsilon"] is None else f"{row['epsilon']:g}",
+            _dial_shown(row["feedback_epsilon"]),
             _shown(row["reward_mean"]),
             f"{_shown(row['reward_low'])} – {_shown(row['reward_high'])}",
             _shown(row["regret_mean"]),
@@ -216,15 +243,16 @@ def _print(found: Mapping[str, Any]) -> None:
             "–" if row["requests_per_budget"] is None else f"{row['requests_per_budget']:,}",
         )
     console.print(table)
-    epsilon = found["feedback_epsilon"]
-    feedback = "exact" if epsilon is None else f"at epsilon {epsilon:g}"
-    console.print(f"feedback: {feedback}; in the row none, exact", highlight=False)
     if found["stream"] == "logged":
         console.print(
             "By rejection: only rows where the recommender answered what was logged count.\n"
             "Regret is against the same recommender without protection.",
             highlight=False,
         )
+
+
+def _dial_shown(epsilon: float | None) -> str:
+    return "exact" if epsilon is None else f"{epsilon:g}"
 
 
 def _shown(value: float | None) -> str:

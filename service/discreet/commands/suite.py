@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -50,6 +51,8 @@ def run(args: argparse.Namespace) -> int:
     missing = missing_rivals()
     if missing:
         print("discreet: " + HOW_TO_RIVAL.format(missing=" and ".join(missing)), file=sys.stderr)
+    # Trials run beside each other already: several threads for each would only get in their way.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with progress_bar("suite") as watch:
         results = run_all(trials, watch=watch, processes=args.processes)
     runs: list[Run] = list(zip(trials, results, strict=True))

@@ -8,10 +8,13 @@ from discreet.families.budgets import UNPROTECTED
 from discreet.families.p_dap.document import AdaptivePartitionDocument, PartitionAnswersDocument
 from discreet.families.p_dap.recommender import PartitionRecommender
 from discreet.families.questions import Recommendation
+from discreet.families.registration import read_document
 from discreet.research.simulate.choosing import (
     EpsilonResult,
     EpsilonTrial,
     at_epsilon,
+    feedback_epsilon,
+    learns_from_vectors,
     replay,
     requests_per_budget,
     result_row,
@@ -51,6 +54,21 @@ def test_feedback_keeps_its_own_epsilon() -> None:
     assert not isinstance(feedback, str)
     assert (feedback.epsilon, feedback.delta, feedback.budget.epsilon) == (3.0, 1e-7, 1e6)
     assert at_epsilon(document(privacy={"feedback": "exact"}), 1.0).privacy.feedback == "exact"
+
+
+def test_feedback_may_be_tried_at_other_epsilons() -> None:
+    written = document(privacy={"feedback": {"epsilon": 3.0, "delta": 1e-7}})
+    other = at_epsilon(written, 0.25, 1.5).privacy.feedback
+    assert (other.epsilon, other.delta, other.budget.epsilon) == (1.5, 1e-7, 1e6)
+    assert at_epsilon(written, 0.25, "exact").privacy.feedback == "exact"
+    off = at_epsilon(document(privacy={"feedback": "exact"}), 0.25, 2.0)
+    assert feedback_epsilon(off) == 2.0
+
+
+def test_what_has_a_context_and_two_dials_can_be_tried() -> None:
+    assert learns_from_vectors(document())
+    voters = {"algorithm": "p-rec", "objects": 3, "horizon": 20, "peers": 5}
+    assert not learns_from_vectors(read_document(voters))
 
 
 def test_without_epsilon_both_dials_are_off_and_with_one_both_may_be_on() -> None:

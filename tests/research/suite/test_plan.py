@@ -45,6 +45,12 @@ def test_private_feedback_gets_the_long_run() -> None:
     assert one.rounds == LONG_ROUNDS
 
 
+def test_drift_takes_weeks_and_not_a_minute() -> None:
+    rates = {one.world: one.rate for one in plan(SuiteOptions(quick=True))}
+    assert rates["bumps"] == 200.0
+    assert 12_000 / rates["drift"] > 60 * 86_400
+
+
 def test_quick_is_smaller_and_has_the_same_learners() -> None:
     quick, whole = plan(SuiteOptions(quick=True)), plan(SuiteOptions())
     assert {one.learner for one in quick} == {one.learner for one in whole}

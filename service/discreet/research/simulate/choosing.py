@@ -10,9 +10,10 @@ propensity of the log) / (the row's), which makes the log look uniformly random.
 (inverse propensities) would use every row, but would have the recommender learn from choices that
 it did not make.
 
-Only the epsilon of answers is changed; feedback keeps the epsilon of the document. Both budgets are
-lifted, so that every answer is a personalised one and all feedback is learned; how many requests
-the real budget pays for is reported beside. The row without epsilon has neither protection.
+Two dials are tried: the epsilon of answers, and that of feedback, which is as the document says
+unless others are asked for. Both budgets are lifted, so that every answer is a personalised one and
+all feedback is learned; how many requests the real budget pays for is reported beside. The row
+without epsilon has neither protection.
 """
 
 import asyncio
@@ -20,18 +21,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from discreet.errors import InvalidArgument
 from discreet.families.budgets import BudgetPolicy
 from discreet.families.contexts import Context
-from discreet.families.documents import BudgetDocument, Exact, FeedbackPrivacyDocument
-from discreet.families.p_dap.document import (
-    AdaptivePartitionDocument,
-    PartitionAnswersDocument,
-    PartitionPrivacyDocument,
+from discreet.families.documents import (
+    AnswersPrivacyDocument,
+    BudgetDocument,
+    Exact,
+    FeedbackPrivacyDocument,
+    RecommenderDocument,
 )
 from discreet.families.questions import Recommendation
 from discreet.privacy.events import RandomisedResponse
@@ -46,6 +48,12 @@ from discreet.research.worlds.callers import coordinates
 from discreet.research.worlds.contexts import ClusteredWorld, SparseWorld, World
 from discreet.research.worlds.environments import Floats, seeded
 from discreet.research.worlds.logged import Log, read_log
+
+VectorDocument = Any
+"""The document of any family that learns from a context: `context`, and two dials in `privacy`."""
+
+FeedbackDial = float | Exact | None
+"""An epsilon of feedback to try; None is what the document says."""
 
 MANY_DIMENSIONS = 32
 """Beyond this, clumps in a cube look all alike; people with a few of many features do not."""
@@ -71,12 +79,13 @@ class EpsilonTrial:
     `rate` is how many arrivals come in a second of the simulated clock.
     """
 
-    document: AdaptivePartitionDocument
+    document: VectorDocument
     epsilon: float | None
     rounds: int
     seed: int
     log: Path | None = None
     rate: float = ARRIVALS_PER_SECOND
+    feedback: FeedbackDial = None
 
     @property
     def label(self) -> str:
@@ -89,7 +98,7 @@ class EpsilonTrial:
         return asyncio.run(self._run())
 
     async def _run(self) -> EpsilonResult:
-        document = at_epsilon(self.document, self.epsilon)
+        document = at_epsilon(self.document, self.epsilon, self.feedback)
         player = await ServedRecommender.open(
             document=document, seed=[self.seed, 1], rate=self.rate
         )
@@ -119,26 +128,34 @@ class EpsilonTrial:
         )
 
 
-def at_epsilon(
-    document: AdaptivePartitionDocument, epsilon: float | None
-) -> AdaptivePartitionDocument:
-    """Return the recommender with this epsilon for answers, and without hidden items.
-
-    Its budgets are lifted. With None both answers and feedback are exact.
-    """
-    answers: PartitionAnswersDocument | Exact = "exact"
-    feedback: FeedbackPrivacyDocument | Exact = "exact"
-    if epsilon is not None:
-        before = _answers(document)
-        lifted = BudgetDocument(epsilon=NEVER_SPENT, delta=before.budget.delta)
-        answers = before.model_copy(update={"epsilon": epsilon, "budget": lifted})
-        feedback = document.privacy.feedback
-        if not isinstance(feedback, str):
-            lifted = BudgetDocument(epsilon=NEVER_SPENT, delta=feedback.budget.delta)
-            feedback = feedback.model_copy(update={"budget": lifted})
-    privacy = PartitionPrivacyDocument(
-        answers=answers, feedback=feedback, guests=document.privacy.guests
+def learns_from_vectors(document: RecommenderDocument) -> bool:
+    """Tell whether a recommender has a context and both dials, so that it can be tried here."""
+    privacy = getattr(document, "privacy", None)
+    return hasattr(document, "context") and all(
+        hasattr(privacy, dial) for dial in ("answers", "feedback")
     )
+
+
+def at_epsilon(
+    document: VectorDocument, epsilon: float | None, feedback: FeedbackDial = None
+) -> VectorDocument:
+    """Return the recommender with these epsilons, and without hidden items.
+
+    Its budgets are lifted. Without an epsilon for answers both dials are exact.
+    """
+    answers: AnswersPrivacyDocument | Exact = "exact"
+    dial: FeedbackPrivacyDocument | Exact = "exact"
+    if epsilon is not None:
+        answers = _lifted(_answers(document), epsilon)
+        dial = document.privacy.feedback
+        if isinstance(feedback, float):
+            shape = FeedbackPrivacyDocument() if isinstance(dial, str) else dial
+            dial = _lifted(shape, feedback)
+        elif feedback == "exact":
+            dial = "exact"
+        elif not isinstance(dial, str):
+            dial = _lifted(dial, dial.epsilon)
+    privacy = document.privacy.model_copy(update={"answers": answers, "feedback": dial})
     return document.model_copy(
         update={
             "privacy": privacy,
@@ -148,13 +165,25 @@ def at_epsilon(
     )
 
 
-def _answers(document: AdaptivePartitionDocument) -> PartitionAnswersDocument:
+_Dial = TypeVar("_Dial", AnswersPrivacyDocument, FeedbackPrivacyDocument)
+
+
+def _lifted(dial: _Dial, epsilon: float) -> _Dial:
+    """Return a dial at this epsilon with a budget that is never spent."""
+    budget = BudgetDocument(epsilon=NEVER_SPENT, delta=dial.budget.delta)
+    return dial.model_copy(update={"epsilon": epsilon, "budget": budget})
+
+
+def _answers(document: VectorDocument) -> AnswersPrivacyDocument:
     """Return how answers are protected; a document that turns it off has the defaults."""
     answers = document.privacy.answers
-    return PartitionAnswersDocument() if isinstance(answers, str) else answers
+    if isinstance(answers, str):
+        answers = type(document.privacy)().answers
+    assert isinstance(answers, AnswersPrivacyDocument)
+    return answers
 
 
-def world_for(document: AdaptivePartitionDocument, seed: int) -> World:
+def world_for(document: VectorDocument, seed: int) -> World:
     """Return a synthetic world with this recommender's items and dimensions."""
     items = tuple(item.id for item in document.items if not item.hidden)
     if not items:
@@ -197,7 +226,7 @@ async def replay(*, player: ReplayPlayer, log: Log, seed: int) -> EpsilonResult:
     )
 
 
-def requests_per_budget(document: AdaptivePartitionDocument, epsilon: float) -> int:
+def requests_per_budget(document: VectorDocument, epsilon: float) -> int:
     """Return how many requests for one item the budget for answers pays at this epsilon.
 
     In geometric mode, which charges by depth, this is the number while nothing has split.
@@ -211,8 +240,9 @@ def requests_per_budget(document: AdaptivePartitionDocument, epsilon: float) -> 
 
 def result_row(
     *,
-    document: AdaptivePartitionDocument,
+    document: VectorDocument,
     epsilon: float | None,
+    feedback: FeedbackDial = None,
     runs: Sequence[EpsilonResult],
     unprotected: Sequence[EpsilonResult],
 ) -> dict[str, Any]:
@@ -225,6 +255,7 @@ def result_row(
     counted = float(np.mean([one.counted for one in runs]))
     row: dict[str, Any] = {
         "epsilon": epsilon,
+        "feedback_epsilon": feedback_epsilon(at_epsilon(document, epsilon, feedback)),
         "reward_mean": _known(reward),
         "answers_counted": round(counted),
     }
@@ -248,6 +279,12 @@ def result_row(
     row |= {"reward_low": _known(reward - half), "reward_high": _known(reward + half)}
     row["requests_per_budget"] = None if epsilon is None else requests_per_budget(document, epsilon)
     return row
+
+
+def feedback_epsilon(document: VectorDocument) -> float | None:
+    """Return the epsilon of one piece of feedback; None if it is exact."""
+    feedback = document.privacy.feedback
+    return None if isinstance(feedback, str) else float(feedback.epsilon)
 
 
 def _known(value: float) -> float | None:

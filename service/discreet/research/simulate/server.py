@@ -35,8 +35,8 @@ class SimulatedClock:
     """Seconds that pass with arrivals."""
 
     def __init__(self, rate: float = ARRIVALS_PER_SECOND) -> None:
-        if not 0.01 <= rate <= 1e6:
-            raise InvalidArgument("rate", "must lie between 0.01 and 1,000,000 arrivals a second")
+        if not 1e-6 <= rate <= 1e6:
+            raise InvalidArgument("rate", "must lie between 1e-6 and 1,000,000 arrivals a second")
         self._rate = rate
         self._arrivals = 0
 

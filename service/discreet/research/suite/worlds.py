@@ -7,7 +7,7 @@
 | clusters | 12 clumps in [0,1]^8 | every clump has means of its own | 50 |
 | sparse-1000 | 8 kinds, each with 20 of 1,000 features | what an item likes of them | 40 |
 | popularity | as logistic-8 | the same for everybody | 10 |
-| drift | as logistic-8 | turns by a right angle in every 12,000 visits | 20 |
+| drift | as logistic-8, 173 a day | turns by a right angle in every 12,000 visits | 20 |
 | come-and-go | as logistic-8 | 4 of the 20 items are replaced every 1,500 visits | 20 |
 | catalogue-1000 | as logistic-20 | logistic in the context | 1,000 |
 
