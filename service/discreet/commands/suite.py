@@ -29,6 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--quick", action="store_true", help="fewer worlds, settings and rounds: two minutes"
     )
     own.add_argument("--worlds", metavar="A,B", help="only these worlds")
+    own.add_argument("--learners", metavar="A,B", help="only these learners")
     own.add_argument(
         "--save", type=Path, metavar="DIR", help=f"write pictures and {REPORT} into this folder"
     )
@@ -40,7 +41,8 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidArgument("--processes", "must be at least 1")
     options = SuiteOptions(
         quick=args.quick,
-        worlds=None if args.worlds is None else [one.strip() for one in args.worlds.split(",")],
+        worlds=_names(args.worlds),
+        learners=_names(args.learners),
         rounds=args.rounds,
         seed=args.seed or 0,
         rate=args.rate,
@@ -70,6 +72,10 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(runs, files, quick=args.quick)
     return 0
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [one.strip() for one in text.split(",")]
 
 
 def _print(runs: list[Run], files: list[Path], *, quick: bool) -> None:

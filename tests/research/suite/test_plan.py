@@ -65,10 +65,16 @@ def test_rivals_that_are_not_installed_are_left_out(monkeypatch: pytest.MonkeyPa
     assert "linucb" in learners
 
 
+def test_only_some_learners() -> None:
+    trials = plan(SuiteOptions(quick=True, worlds=["bumps"], learners=["chance", "p-dap"]))
+    assert {one.learner for one in trials} == {"chance", "p-dap"}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (SuiteOptions(worlds=["bumps", "flat"]), "'flat' is not there; there are bumps"),
+        (SuiteOptions(learners=["guess"]), "'guess' is not there; there are"),
         (SuiteOptions(rounds=1_500), "--rounds"),
         (SuiteOptions(seed=-1), "--seed"),
         (SuiteOptions(data=Path("nowhere")), "neither MovieLens nor Open Bandit"),

@@ -48,6 +48,7 @@ class SuiteOptions:
 
     quick: bool = False
     worlds: Sequence[str] | None = None
+    learners: Sequence[str] | None = None
     rounds: int | None = None
     seed: int = 0
     rate: float = 200.0
@@ -71,6 +72,24 @@ def chosen_worlds(options: SuiteOptions) -> list[str]:
     return list(dict.fromkeys(options.worlds))
 
 
+def chosen_learners(options: SuiteOptions) -> list[str]:
+    """Return the learners to run, or raise `InvalidArgument` with those that there are.
+
+    Rivals whose package is not installed are left out, unless they are asked for by name.
+    """
+    lacking = missing_rivals()
+    there = [name for name, package in RIVALS.items() if package not in lacking]
+    known = [*judged(), *there, *CONTEXT_FREE]
+    if options.learners is None:
+        return known
+    for name in options.learners:
+        if name not in known:
+            raise InvalidArgument(
+                "--learners", f"{name!r} is not there; there are {', '.join(known)}"
+            )
+    return [name for name in known if name in options.learners]
+
+
 def plan(options: SuiteOptions) -> list[SuiteTrial]:
     """Return the trials, world by world."""
     if options.rounds is not None and (options.rounds < STRETCH or options.rounds % STRETCH):
@@ -79,25 +98,24 @@ def plan(options: SuiteOptions) -> list[SuiteTrial]:
         raise InvalidArgument("--seed", "must not be negative")
     answers = QUICK_ANSWERS if options.quick else ANSWERS
     feedback = QUICK_FEEDBACK if options.quick else FEEDBACK
-    lacking = missing_rivals()
+    learners = chosen_learners(options)
     trials = []
     for world in chosen_worlds(options):
         logged = world.startswith("open-bandit")
-        for learner in judged():
-            trials += [
-                _trial(options, world, learner, one, other)
-                for one in (QUICK_ANSWERS if logged else answers)
-                for other in ((None,) if logged else feedback)
-            ]
-        for learner, package in RIVALS.items():
-            if package not in lacking:
+        for learner in learners:
+            if learner in CONTEXT_FREE:
+                compared = (None,) if logged else answers
+                trials.append(_trial(options, world, learner, None, None, compared))
+            elif learner in RIVALS:
                 trials += [
                     _trial(options, world, learner, one, None) for one in (None, MAIN_EPSILON)
                 ]
-        compared = (None,) if logged else answers
-        trials += [
-            _trial(options, world, learner, None, None, compared) for learner in CONTEXT_FREE
-        ]
+            else:
+                trials += [
+                    _trial(options, world, learner, one, other)
+                    for one in (QUICK_ANSWERS if logged else answers)
+                    for other in ((None,) if logged else feedback)
+                ]
     return trials
 
 
