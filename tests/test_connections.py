@@ -1,4 +1,4 @@
-"""The table of connections: room, time that counts, and rest."""
+"""The table of connections: room, and time that counts."""
 
 import asyncio
 import math
@@ -7,10 +7,8 @@ import pytest
 
 from discreet.connections import (
     LOOK_SECONDS,
-    REST_SECONDS,
     ConnectionTable,
     HttpLimits,
-    network_of,
 )
 
 pytestmark = pytest.mark.anyio
@@ -25,14 +23,10 @@ class Pretended:
         self.reading_due = math.inf
         self.held_back = False
         self.expired = asyncio.Event()
-        self.woken = asyncio.Event()
 
     def expire(self) -> None:
         self.due = math.inf
         self.expired.set()
-
-    def wake(self) -> None:
-        self.woken.set()
 
 
 async def test_room_by_address_and_in_all() -> None:
@@ -81,28 +75,3 @@ async def test_whoever_we_do_not_read_cannot_be_late() -> None:
         table._look(asyncio.get_running_loop())
     assert not connection.expired.is_set()
     assert connection.due == pytest.approx(table.now + 0.1)
-
-
-async def test_a_rest_ends() -> None:
-    table = ConnectionTable(HttpLimits())
-    one, two = Pretended(), Pretended()
-    began = asyncio.get_running_loop().time()
-    table.rest(one)
-    table.rest(two)
-    await one.woken.wait()
-    await two.woken.wait()
-    assert asyncio.get_running_loop().time() - began >= REST_SECONDS * 0.9
-
-
-@pytest.mark.parametrize(
-    ("host", "network"),
-    [
-        ("192.0.2.7", "192.0.2.7"),
-        ("::ffff:192.0.2.7", "192.0.2.7"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
-        ("fe80::1%eth0", "fe80::"),
-        ("a-name", "a-name"),
-    ],
-)
-def test_what_counts_as_one_address(host: str, network: str) -> None:
-    assert network_of(host) == network

@@ -20,6 +20,7 @@ from discreet.metrics import FLUSH_SECONDS, Metrics
 from discreet.privacy.charges import NANO, UNLIMITED, Charge
 
 ALLOWED = {
+    "reason",
     "recommender",
     "algorithm",
     "outcome",

@@ -7,7 +7,7 @@ tests/end_to_end/test_socket.py.
 import pytest
 
 from discreet.protocol import SHORT_BODY
-from tests.front import fronting
+from tests.front import fronting, statuses
 from tests.front import post as request_to
 
 pytestmark = pytest.mark.anyio
@@ -53,3 +53,81 @@ async def test_everything_else_takes_the_long_way(request_: bytes) -> None:
     answer, ways = await respond(request_)
     assert ways == ["long"]
     assert answer.startswith(b"HTTP/1.1 4")
+
+
+def ask(client: str, context: str = "[0.5,0.5]") -> bytes:
+    return request_to(
+        b'{"recommender":"films","client":"%s","context":%s}' % (client.encode(), context.encode())
+    )
+
+
+async def test_what_there_is_no_room_for_is_refused_before_it_is_debited() -> None:
+    async with fronting() as front:
+        admission = front.live["admission"]
+        admission.bound = 1
+        assert admission.enter()  # somebody else's request
+        answer = await front.talk(ask("ada"), ask("ada"), finished=True)
+        assert statuses(answer) == [429, 429], "the connection goes on after a refusal"
+        assert b"retry-after: 1\r\n" in answer
+        assert b"urn:discreet:problem:overloaded" in answer
+        assert await front.spent() == 0.0
+        health = await front.talk(b"GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n", finished=True)
+        assert statuses(health) == [200]
+        admission.leave(None)
+        assert statuses(await front.talk(ask("ada"), finished=True)) == [200]
+        assert admission.in_flight == 0
+        front.live["metrics"].flush()
+        assert (
+            b'discreet_requests_refused_total{reason="overloaded"} 2.0'
+            in front.live["metrics"].render()
+        )
+
+
+async def test_the_long_way_is_refused_alike() -> None:
+    async with fronting() as front:
+        front.live["admission"].bound = 0
+        chunked = ask("ada").replace(b"content-length: ", b"transfer-encoding: chunked\r\nx: ")
+        head, _, body = chunked.partition(b"\r\n\r\n")
+        request = head + b"\r\n\r\n%x\r\n" % len(body) + body + b"\r\n0\r\n\r\n"
+        answer = await front.talk(request, finished=True)
+        assert (statuses(answer), front.ways) == ([429], ["long"])
+        assert b"retry-after: 1\r\n" in answer
+        assert await front.spent() == 0.0
+        assert front.live["admission"].in_flight == 0
+
+
+async def test_too_many_batches_are_refused() -> None:
+    body = b'{"requests":[%s]}' % request_to().partition(b"\r\n\r\n")[2]
+    async with fronting() as front:
+        admission = front.live["admission"]
+        while admission.enter_batch():
+            pass
+        held = admission.batches
+        batch = request_to(body, path="/recommend/batch")
+        assert statuses(await front.talk(batch, finished=True)) == [429]
+        assert await front.spent() == 0.0
+        admission.leave_batch()
+        assert statuses(await front.talk(batch, finished=True)) == [200]
+        assert admission.batches == held - 1
+
+
+async def test_a_keys_rate_is_the_same_for_every_context() -> None:
+    """Refused after as many requests whoever and whatever they are about, and nothing is spent."""
+    counts = []
+    for context in ("[0.0,0.0]", "[1.0,0.25]"):
+        async with fronting(key_requests_per_second=0.5) as front:
+            requests = [ask(f"c{number}", context) for number in range(8)]
+            answer = await front.talk(*requests, finished=True)
+            counts.append(statuses(answer))
+            assert b"urn:discreet:problem:rate-exceeded" in answer
+            assert await front.spent("c7") == 0.0
+    assert counts == [[200] * 5 + [429] * 3] * 2
+
+
+async def test_entries_of_a_batch_count_as_requests() -> None:
+    entry = request_to().partition(b"\r\n\r\n")[2]
+    async with fronting(key_requests_per_second=1.0) as front:
+        batch = request_to(b'{"requests":[%s]}' % b",".join([entry] * 10), path="/recommend/batch")
+        answer = await front.talk(batch, batch, ask("bob"), finished=True)
+        assert statuses(answer) == [200, 429, 429]
+        assert await front.spent("bob") == 0.0

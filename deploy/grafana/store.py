@@ -116,7 +116,23 @@ WORKERS = Row(
                 ),
             ),
             limits=Limits(100, 1000),
-            width=10,
+            width=6,
+        ),
+        Panel(
+            title="Requests refused (429)",
+            shows="Refused before anything was counted or debited. overloaded: more than a worker "
+            "can answer soon; rate-exceeded: more than its key may; too-many-connections.",
+            wrong="overloaded for minutes: more pods. rate-exceeded: find the key's owner. See the "
+            "runbook of DiscreetOverloaded.",
+            unit="reqps",
+            queries=(
+                Query(
+                    f"sum by (reason) (rate(discreet_requests_refused_total{{{JOB}}}{RATE}))",
+                    "{{reason}}",
+                ),
+            ),
+            limits=Limits(1, 100),
+            width=7,
         ),
         Panel(
             title="Requests by route",
@@ -131,7 +147,7 @@ WORKERS = Row(
                     "{{method}} {{route}}",
                 ),
             ),
-            width=10,
+            width=7,
             stacked=True,
         ),
         Panel(

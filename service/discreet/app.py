@@ -11,10 +11,13 @@ from fastapi.openapi.utils import get_openapi
 
 from discreet import __version__, logs
 from discreet.api import clients, devices, direct, operations, page, peers, recommenders, reference
+from discreet.api.addresses import WrongKeys
+from discreet.api.admission import Admission
 from discreet.api.family_routes import FAMILY_ROUTERS
 from discreet.api.gateway import HttpGateway
 from discreet.api.routing import BEARER, Live
 from discreet.api.schemas import ProblemDocument
+from discreet.decisions.rates import KeyRates
 from discreet.decisions.services import DecisionServices, open_services
 from discreet.errors import StoreUnavailable
 from discreet.metrics import Metrics
@@ -73,10 +76,22 @@ def create_app(
             token_keys=settings.token_keys,
             api_keys=settings.api_keys,
             peers=gateway,
+            rates=KeyRates(
+                operators=settings.key_requests_per_second,
+                devices=settings.device_requests_per_second,
+            ),
         )
         checking = asyncio.create_task(_keep_checking(services, metrics), name="store check")
         try:
-            yield Live(services=services, metrics=metrics, most_body_bytes=settings.most_body_bytes)
+            yield Live(
+                services=services,
+                metrics=metrics,
+                admission=Admission(
+                    most=settings.most_in_flight, target_seconds=settings.busy_seconds
+                ),
+                wrong_keys=WrongKeys(),
+                most_body_bytes=settings.most_body_bytes,
+            )
         finally:
             checking.cancel()
             with suppress(asyncio.CancelledError):

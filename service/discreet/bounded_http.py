@@ -25,6 +25,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from discreet.api.addresses import network_of
 from discreet.api.problems import (
     BAD_REQUEST,
     CONTENT_TYPE,
@@ -35,7 +36,7 @@ from discreet.api.problems import (
     Refused,
     problem_of,
 )
-from discreet.connections import ConnectionTable, network_of
+from discreet.connections import ConnectionTable
 
 _LINGER_SECONDS = 2.0
 _LINGER_BYTES = 4 * 2**20
@@ -161,10 +162,6 @@ class BoundedProtocol(HttpToolsProtocol):
     @property
     def held_back(self) -> bool:
         return self.flow.read_paused
-
-    def wake(self) -> None:
-        if not self.transport.is_closing():
-            self.flow.resume_reading()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -318,6 +315,8 @@ class BoundedProtocol(HttpToolsProtocol):
             content,
         )
         if "metrics" in self.app_state:
+            if kind is TOO_MANY_CONNECTIONS:
+                self.app_state["metrics"].refused(kind.slug)
             self.app_state["metrics"].began()
             self.app_state["metrics"].answered(
                 method="OTHER", route="(none)", status=kind.status, seconds=0.0

@@ -6,17 +6,12 @@ worker that was busy for ten seconds does not then hang up on everybody whose by
 """
 
 import asyncio
-import ipaddress
 import math
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import dataclass
 from typing import Protocol
 
 LOOK_SECONDS = 0.5
-REST_SECONDS = 0.25
-"""How long a connection whose request was refused for want of room is not read. Whoever asks again
-at once, against Retry-After, costs the others next to nothing."""
-_WAKE_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +28,7 @@ class HttpLimits:
     idle_seconds: float = 75.0
     """Between two requests."""
     connections: int = 4_096
-    connections_by_address: int = 1_024
+    connections_by_address: int = 2_048
 
 
 class BoundedConnection(Protocol):
@@ -54,10 +49,6 @@ class BoundedConnection(Protocol):
         """End it: the caller took too long."""
         ...
 
-    def wake(self) -> None:
-        """Read again, after a rest."""
-        ...
-
 
 class ConnectionTable:
     """Every connection of a worker. `now` is a clock that stands still while nothing is polled."""
@@ -69,7 +60,6 @@ class ConnectionTable:
         """And whether there was room for it: those that are being refused take no room."""
         self._count = 0
         self._by_network: Counter[str] = Counter()
-        self._resting: deque[tuple[float, BoundedConnection]] = deque()
         self._looking: asyncio.TimerHandle | None = None
         self._looked = 0.0
 
@@ -112,31 +102,3 @@ class ConnectionTable:
             if connection.due <= self.now or connection.reading_due <= self.now:
                 connection.expire()
         self._looking = loop.call_later(LOOK_SECONDS, self._look, loop) if self._all else None
-
-    def rest(self, connection: BoundedConnection) -> None:
-        """Wake a connection, which is not read from now on, after `REST_SECONDS`."""
-        loop = asyncio.get_running_loop()
-        if not self._resting:
-            loop.call_later(_WAKE_SECONDS, self._wake, loop)
-        self._resting.append((loop.time() + REST_SECONDS, connection))
-
-    def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
-        moment = loop.time()
-        while self._resting and self._resting[0][0] <= moment:
-            self._resting.popleft()[1].wake()
-        if self._resting:
-            loop.call_later(_WAKE_SECONDS, self._wake, loop)
-
-
-def network_of(host: str) -> str:
-    """Return what counts as one address: an IPv4 address, or an IPv6 network of 64 bits, which is
-    what one customer usually has."""
-    try:
-        address = ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        return host
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped is not None:
-            return str(address.ipv4_mapped)
-        return str(ipaddress.IPv6Address(int(address) >> 64 << 64))
-    return host

@@ -21,6 +21,8 @@ DiscreetError
 ├── EventReused              an event id that already names another request (409)
 ├── UnknownCode              an enrolment code that cannot be traded for a key (404)
 ├── TooManyDevices           a client with as many device keys as it may have (409)
+├── Overloaded               more work than can be finished soon (429)
+├── RateExceeded             a key that asks for more than it may (429)
 ├── PeerUnavailable          another instance was slow, dead, lying or unwilling; never shown
 ├── NotAuthenticated         no key, or an unknown one (401)
 └── NotAllowed               the key lacks the scope, or is bound to something else (403)
@@ -125,6 +127,23 @@ class UnknownCode(DiscreetError):
 
 class TooManyDevices(DiscreetError):
     """The client has as many device keys and open codes as it may have."""
+
+
+class Overloaded(DiscreetError):
+    """There is more to do than can be finished soon; nothing was looked at, counted or debited."""
+
+    retry_after = 1
+
+    def __init__(self) -> None:
+        super().__init__("too many requests at the moment; nothing was counted, try again later")
+
+
+class RateExceeded(DiscreetError):
+    """The key has asked for as much as it may for now; `retry_after` is in seconds."""
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__("this key asks for more than it may; nothing was counted, ask less often")
+        self.retry_after = retry_after
 
 
 class PeerUnavailable(DiscreetError):

@@ -6,22 +6,37 @@ here, the gateway answers it, and the answer is written at once. Everything else
 chunked or large bodies, HTTP/1.0, `Expect`, a request behind another one) goes the long way, where
 the key is checked before the body is read.
 
-A worker that has as much to do as it can finish soon refuses the rest here, before it is looked at,
-and does not read from those connections for a while.
+A worker that has as much to do as it can finish soon refuses the rest here, before it is looked at
+(`api.admission`).
 """
 
 import math
+from time import perf_counter
 from typing import cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from discreet.api.gateway import HttpGateway
+from discreet.api.problems import CONTENT_TYPE, OVERLOADED, problem_of
 from discreet.api.routing import DirectRoute, Live
 from discreet.bounded_http import BoundedProtocol
+from discreet.errors import Overloaded
 
 CLOSE = b"connection: close\r\n\r\n"
 SHORT_BODY = 16 * 2**10
 """Bytes of a body that is collected before its key is checked: no more than headers may have."""
+
+
+def _no_room() -> bytes:
+    problem = problem_of(Overloaded())
+    content = problem.body()
+    headers = {"Content-Type": CONTENT_TYPE, "Content-Length": str(len(content)), **problem.headers}
+    lines = "".join(f"{name.lower()}: {value}\r\n" for name, value in headers.items())
+    return f"{lines}\r\n".encode() + content
+
+
+_NO_ROOM = _no_room()
+"""The answer to a request that there was no room for, after the headers that all answers have."""
 
 
 class _UnusedEvent:
@@ -101,17 +116,37 @@ class DirectProtocol(BoundedProtocol):
         self._progress = True
         self._in_body = False
         self.due = math.inf
-        task = self.loop.create_task(self._exchange(exchange))
+        app, live = cast(HttpGateway, self.app), cast(Live, self.app_state)
+        if not app.admit(exchange.route, live):
+            self.loop.call_later(live["admission"].refusal_delay(), self._refuse_one, exchange)
+            return
+        task = self.loop.create_task(self._exchange(exchange, perf_counter()))
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)
 
-    async def _exchange(self, exchange: DirectExchange) -> None:
+    def _refuse_one(self, exchange: DirectExchange) -> None:
+        """Answer that there was no room; the connection goes on."""
+        if exchange.disconnected or self.transport.is_closing():
+            return
+        self.app_state["metrics"].refused(OVERLOADED.slug)
+        parts = [STATUS_LINE[OVERLOADED.status]]
+        for name, value in self.server_state.default_headers:
+            parts += (name, b": ", value, b"\r\n")
+        self.transport.write(b"".join((*parts, _NO_ROOM)))
+        exchange.response_complete = True
+        if not exchange.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
+
+    async def _exchange(self, exchange: DirectExchange, began: float) -> None:
         try:
             status, headers, content = await cast(HttpGateway, self.app).answer(
                 exchange.route,
                 cast(Live, self.app_state),
                 exchange.headers,
                 exchange.body,
+                host=self.client[0] if self.client else "",
+                began=began,
             )
             if self.flow.write_paused and not exchange.disconnected:
                 await self.flow.drain()

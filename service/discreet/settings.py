@@ -131,10 +131,28 @@ class Settings(BaseModel):
         default=4_096, ge=1, le=1_000_000, description="of one worker, from everywhere"
     )
     most_connections_by_address: int = Field(
-        default=1_024,
+        default=2_048,
         ge=1,
         le=1_000_000,
         description="of one worker, from one address (IPv6: one /64)",
+    )
+    most_in_flight: int = Field(
+        default=512,
+        ge=1,
+        le=100_000,
+        description="requests of one worker that are answered at the same time, at most",
+    )
+    busy_seconds: float = Field(
+        default=0.03,
+        gt=0,
+        le=10,
+        description="how long answers may take on average before a worker takes on less (429)",
+    )
+    key_requests_per_second: float | None = Field(
+        default=None, gt=0, le=1e6, description="of one key, in one worker; by default unbounded"
+    )
+    device_requests_per_second: float | None = Field(
+        default=5.0, gt=0, le=1e6, description="of the key on one device, in one worker"
     )
     http: Literal["direct", "uvicorn"] = Field(
         default="direct",

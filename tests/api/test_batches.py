@@ -164,15 +164,15 @@ def test_a_thousand_entries_are_taken_and_one_more_is_not(entry: str) -> None:
         read_recommend(batch(*[entry] * 1_001))
 
 
-def test_results_stand_where_their_entries_stood() -> None:
+async def test_results_stand_where_their_entries_stood() -> None:
     bad = FailedEntry(InvalidArgument("client", "is missing"))
     entries = [1, bad, 2, 3, bad]
     outcomes = ["one", StoreUnavailable("gone", retry_after=2), "three"]
-    results = json.loads(results_json(entries, outcomes, json.dumps))["results"]
+    results = json.loads(await results_json(entries, outcomes, json.dumps))["results"]
     assert [results[0], results[3]] == ["one", "three"]
     assert [results[place]["status"] for place in (1, 2, 4)] == [422, 503, 422]
     assert results[2]["problem"]["retry_after"] == 2
-    assert json.loads(results_json([], [], json.dumps)) == {"results": []}
+    assert json.loads(await results_json([], [], json.dumps)) == {"results": []}
 
 
 # Over HTTP

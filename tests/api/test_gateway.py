@@ -199,7 +199,7 @@ def test_a_route_without_a_declared_scope_cannot_be_made() -> None:
     async def endpoint() -> None: ...
 
     for kind in (ScopedRoute, DirectRoute):
-        options = {"answer": endpoint} if kind is DirectRoute else {}
+        options = {"answer": endpoint, "many": False} if kind is DirectRoute else {}
         with pytest.raises((KeyError, TypeError)):
             kind("/open", endpoint, openapi_extra=None, **options)
         with pytest.raises(KeyError):

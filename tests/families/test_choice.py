@@ -172,3 +172,13 @@ def test_the_rest_of_a_list_is_the_list_for_anybody_without_what_was_drawn() -> 
     assert [one.slot for one in shown] == [2, 4, 0, 1]
     assert [one.slot for one in filled([Choice(9, 0.5)], anybody, 3)] == [9, 4, 2]
     assert filled([Choice(2, 0.5)], anybody, 1) == (Choice(2, 0.5),)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_a_list_of_one_is_drawn_like_an_answer(seed: int) -> None:
+    """A list draws without tables; the same bits give the same item with the same propensity."""
+    utilities = np.array([0.4, 0.9, 0.1, 0.6])
+    best = int(utilities[: odds().size].argmax())
+    (single,) = odds().draw([best], SeededNoise(seed))
+    (listed,) = odds().draw_list(utilities, 1, SeededNoise(seed))
+    assert listed == single

@@ -1,5 +1,6 @@
 """Batches: each entry succeeds or fails by itself, in order."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -11,6 +12,8 @@ from discreet.api.problems import problem_of
 from discreet.api.schemas import MOST_BATCH
 from discreet.errors import DiscreetError, InvalidArgument, NotAllowed
 from discreet.validation import UNKNOWN_FIELD
+
+_WRITTEN_TOGETHER = 100
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -84,15 +87,20 @@ def usable(entries: Iterable[T | FailedEntry]) -> list[T]:
     return [entry for entry in entries if not isinstance(entry, FailedEntry)]
 
 
-def results_json(
+async def results_json(
     entries: Sequence[T | FailedEntry],
     outcomes: Iterable[R | DiscreetError],
     show: Callable[[R], str],
 ) -> bytes:
-    """Return one result for each entry: its own fault, or what became of it."""
+    """Return one result for each entry: its own fault, or what became of it.
+
+    Other requests have their turn every now and then: long lists take long to write.
+    """
     remaining = iter(outcomes)
-    results = []
-    for entry in entries:
+    results: list[str] = []
+    for number, entry in enumerate(entries, start=1):
+        if number % _WRITTEN_TOGETHER == 0:
+            await asyncio.sleep(0)
         if isinstance(entry, FailedEntry):
             results.append(entry.result)
             continue

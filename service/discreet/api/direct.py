@@ -72,10 +72,11 @@ class DirectOperation(Generic[M, T, R]):
 
         async def answer(services: DecisionServices, grant: KeyGrant, body: bytes) -> bytes:
             entries = read(body)
+            services.rates.take(grant, len(entries))
             if grant.bound:
                 entries = [permitted(entry, partial(within, grant)) for entry in entries]
             outcomes = await many(services, usable(entries))
-            return results_json(entries, outcomes, lambda outcome: show(outcome, _ENTRY))
+            return await results_json(entries, outcomes, lambda outcome: show(outcome, _ENTRY))
 
         return answer
 
@@ -183,6 +184,7 @@ def declare(app: FastAPI) -> None:
                 path,
                 endpoint,
                 answer=answer,
+                many=path.endswith("/batch"),
                 methods=["POST"],
                 name=name,
                 operation_id=name,

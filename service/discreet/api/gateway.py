@@ -3,6 +3,7 @@
 Direct routes are found by one lookup and never enter FastAPI; everything else does.
 """
 
+import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
@@ -17,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from discreet.api.addresses import network_of
 from discreet.api.bodies import Disconnected, Headers, read_body
 from discreet.api.paths import matched_path
 from discreet.api.problems import (
@@ -24,6 +26,7 @@ from discreet.api.problems import (
     INTERNAL,
     NOT_ALLOWED_METHOD,
     NOT_FOUND,
+    TOO_MANY,
     Problem,
     ProblemKind,
     Refused,
@@ -32,7 +35,7 @@ from discreet.api.problems import (
 )
 from discreet.api.routing import DirectRoute, Live
 from discreet.api.security import authorise
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, NotAuthenticated, Overloaded
 from discreet.logs import RequestLog
 from discreet.metrics import Metrics
 
@@ -96,7 +99,11 @@ class HttpGateway(FastAPI):
         if direct is not None:
             most = state["most_body_bytes"]
             status, headers, content = await self.answer(
-                direct, state, scope["headers"], lambda: read_body(receive, scope["headers"], most)
+                direct,
+                state,
+                scope["headers"],
+                lambda: read_body(receive, scope["headers"], most),
+                host=client[0] if (client := scope.get("client")) else "",
             )
             if status != _HUNG_UP:
                 await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -112,40 +119,78 @@ class HttpGateway(FastAPI):
             template = str(getattr(scope.get("route"), "path_format", "(none)"))
             self._record(state["metrics"], method, template, status, began, request_id)
 
+    def admit(self, route: DirectRoute, live: Live) -> bool:
+        """Take on a request for a direct route, if there is room: `answer` it then."""
+        admission = live["admission"]
+        return admission.enter_batch() if route.many else admission.enter()
+
     async def answer(
-        self, route: DirectRoute, live: Live, headers: Headers, body: bytes | Fetch
+        self,
+        route: DirectRoute,
+        live: Live,
+        headers: Headers,
+        body: bytes | Fetch,
+        *,
+        host: str = "",
+        began: float | None = None,
     ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         """Answer a direct route: status, headers and content. Whatever goes wrong is answered too.
 
-        `body` is the whole body, or how to get it: a key is asked for first.
+        `body` is the whole body of a request that was admitted; or how to get it, from a caller
+        who is asked for a key first, and admitted once the body is there.
         """
-        began = perf_counter()
+        began = perf_counter() if began is None else began
         request_id = _new_request_id()
         metrics, services = live["metrics"], live["services"]
         metrics.began()
         status = _HUNG_UP
         out: list[tuple[bytes, bytes]] = []
         content = b""
+        admitted = isinstance(body, bytes)
         try:
             grant = await authorise(services.keys, headers, route.scopes)
-            whole = body if isinstance(body, bytes) else await body()
-            content = await route.answer(services, grant, whole)
+            if not route.many:
+                services.rates.take(grant)
+            if not isinstance(body, bytes):
+                body = await body()
+                began = perf_counter()
+                admitted = self.admit(route, live)
+                if not admitted:
+                    await asyncio.sleep(live["admission"].refusal_delay())
+                    raise Overloaded
+            content = await route.answer(services, grant, body)
             status = 200
             out.append(_JSON)
         except Disconnected:
             pass
         except Exception as error:
+            if isinstance(error, NotAuthenticated):
+                if admitted:
+                    admitted = False
+                    self._leave(route, live, None)
+                await asyncio.sleep(live["wrong_keys"].delay(network_of(host)))
             problem = problem_of(error)
             if problem.status == INTERNAL.status:
                 log.exception("a request failed", extra={"request_id": request_id})
             status = problem.status
             content = problem.body(request_id=request_id)
             out = [_PROBLEM, *_encoded(problem)]
+            if status == TOO_MANY:
+                metrics.refused(problem.slug)
         finally:
+            if admitted:
+                self._leave(route, live, perf_counter() - began if status == 200 else None)
             self._record(metrics, "POST", route.path, status, began, request_id)
         out.append((b"content-length", str(len(content)).encode()))
         out.append((b"x-request-id", request_id.encode()))
         return status, out, content
+
+    def _leave(self, route: DirectRoute, live: Live, seconds: float | None) -> None:
+        admission = live["admission"]
+        if route.many:
+            admission.leave_batch()
+        else:
+            admission.leave(seconds)
 
     def _record(
         self,
@@ -195,6 +240,8 @@ def _encoded(problem: Problem) -> list[tuple[bytes, bytes]]:
 
 
 def _response(request: Request, problem: Problem) -> Response:
+    if problem.status == TOO_MANY:
+        request.scope["state"]["metrics"].refused(problem.slug)
     return Response(
         problem.body(request_id=request.scope["state"].get("request_id")),
         status_code=problem.status,

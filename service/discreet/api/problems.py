@@ -17,6 +17,7 @@ from discreet.validation import explained, problems_with
 
 CONTENT_TYPE = "application/problem+json"
 PREFIX = "urn:discreet:problem:"
+TOO_MANY = 429
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ BAD_REQUEST = ProblemKind("bad-request", 400, "Bad request")
 REQUEST_TIMEOUT = ProblemKind("request-timeout", 408, "Request timeout")
 HEADERS_TOO_LARGE = ProblemKind("headers-too-large", 431, "Headers too large")
 TOO_MANY_CONNECTIONS = ProblemKind("too-many-connections", 429, "Too many connections")
+OVERLOADED = ProblemKind("overloaded", 429, "Too many requests")
 NOT_FOUND = ProblemKind("not-found", 404, "Not found; see /docs")
 NOT_ALLOWED_METHOD = ProblemKind("method-not-allowed", 405, "Method not allowed")
 INTERNAL = ProblemKind("internal", 500, "Internal error")
@@ -63,6 +65,8 @@ KINDS: Mapping[type[errors.DiscreetError], ProblemKind] = {
     errors.EventReused: ProblemKind("event-reused", 409, "event_id already used"),
     errors.UnknownCode: ProblemKind("unknown-code", 404, "Unknown code"),
     errors.TooManyDevices: ProblemKind("too-many-devices", 409, "Too many devices"),
+    errors.Overloaded: OVERLOADED,
+    errors.RateExceeded: ProblemKind("rate-exceeded", 429, "Too many requests of this key"),
     errors.PeerUnavailable: INTERNAL,
     errors.NotAuthenticated: ProblemKind("not-authenticated", 401, "API key required"),
     errors.NotAllowed: ProblemKind("not-allowed", 403, "Key does not allow this"),
@@ -87,6 +91,11 @@ class Problem:
     status: int
     content: Mapping[str, Any]
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def slug(self) -> str:
+        """The last part of its type."""
+        return str(self.content["type"]).removeprefix(PREFIX)
 
     def body(self, *, request_id: str | None = None) -> bytes:
         """Return the document's bytes; `instance` joins it to the request's line in the log."""
@@ -140,6 +149,9 @@ def problem_of(error: Exception) -> Problem:
         )
     if isinstance(error, errors.RecommenderUnreadable):
         headers["Retry-After"] = str(error.retry_after)
+    if isinstance(error, errors.Overloaded | errors.RateExceeded):
+        headers["Retry-After"] = str(error.retry_after)
+        return _problem(kind, str(error), headers=headers, retry_after=error.retry_after)
     if isinstance(error, errors.NotAuthenticated):
         headers["WWW-Authenticate"] = "Bearer"
     return _problem(kind, str(error), headers=headers)

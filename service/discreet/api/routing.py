@@ -7,6 +7,7 @@ A handler is given the one part that it needs, by its type: `Registry`, `ClientR
 only one family has, by `part_of`.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Annotated, Any, TypedDict, TypeVar
 
@@ -17,6 +18,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from discreet.api.addresses import WrongKeys, network_of
+from discreet.api.admission import Admission
 from discreet.api.bodies import parse, read_body
 from discreet.api.paths import SegmentConvertor
 from discreet.api.problems import CONTENT_TYPE
@@ -28,7 +31,7 @@ from discreet.decisions.grants import KeyGrant
 from discreet.decisions.keys import KeyRing
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.decisions.services import DecisionServices
-from discreet.errors import NotAllowed
+from discreet.errors import NotAllowed, NotAuthenticated, Overloaded, UnknownCode
 from discreet.metrics import Metrics
 
 BEARER = "ApiKey"
@@ -44,6 +47,8 @@ class Live(TypedDict):
 
     services: DecisionServices
     metrics: Metrics
+    admission: Admission
+    wrong_keys: WrongKeys
     most_body_bytes: int
 
 
@@ -137,7 +142,7 @@ def described(
         extra["x-recommender-in"] = recommender_in
     if accepted:
         extra["security"] = [{BEARER: []}]
-        codes |= {401, 403, 503}
+        codes |= {401, 403, 429, 503}
     responses = {code: _problem_response(code) for code in sorted(codes)}
     if created is not None:
         responses[201] = {"model": created, "description": "Created"}
@@ -154,6 +159,7 @@ def _problem_response(status: int) -> dict[str, Any]:
         410: "The recommendation has expired",
         413: "The body is too large",
         422: "Validation failed; each field is named",
+        429: "Too many requests, in all or of this key: nothing was counted, see Retry-After",
         500: "Internal error",
         503: "The store did not answer: nothing was released or counted",
     }
@@ -170,6 +176,8 @@ class ScopedRoute(APIRoute):
         self.scopes: Scopes = tuple(options["openapi_extra"]["x-scopes"])
         named: RecommenderIn = "path" if "{name}" in path else "nowhere"
         self.recommender_in: RecommenderIn = options["openapi_extra"].get("x-recommender-in", named)
+        self.always = path.startswith(("/health/", "/metrics"))
+        """Answered however busy the worker is."""
         super().__init__(path, endpoint, **options)
 
     async def authorise(self, request: Request) -> None:
@@ -177,6 +185,7 @@ class ScopedRoute(APIRoute):
         if self.scopes:
             opened, headers = live(request), request.scope["headers"]
             grant = await authorise(opened["services"].keys, headers, self.scopes)
+            opened["services"].rates.take(grant)
             named = {"path": request.path_params.get("name")}
             named["query"] = request.query_params.get("recommender")
             require_reach(grant, self.recommender_in, named.get(self.recommender_in))
@@ -186,12 +195,36 @@ class ScopedRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def handler(request: Request) -> Response:
-            await self.authorise(request)
-            if request.method in _BODIES:
-                request = await _with_checked_body(request, live(request)["most_body_bytes"])
-            return await handle(request)
+            opened = live(request)
+            try:
+                await self.authorise(request)
+                if request.method in _BODIES:
+                    request = await _with_checked_body(request, opened["most_body_bytes"])
+                if self.always:
+                    return await handle(request)
+                return await _admitted(opened["admission"], handle, request)
+            except (NotAuthenticated, UnknownCode):
+                await asyncio.sleep(opened["wrong_keys"].delay(_network(request)))
+                raise
 
         return handler
+
+
+Handle = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+async def _admitted(admission: Admission, handle: Handle, request: Request) -> Response:
+    if not admission.enter_beside():
+        await asyncio.sleep(admission.refusal_delay())
+        raise Overloaded
+    try:
+        return await handle(request)
+    finally:
+        admission.leave_beside()
+
+
+def _network(request: Request) -> str:
+    return "" if request.client is None else network_of(request.client.host)
 
 
 async def _with_checked_body(request: Request, most: int) -> Request:
@@ -220,10 +253,18 @@ class DirectRoute(APIRoute):
     """
 
     def __init__(
-        self, path: str, endpoint: Callable[..., Any], *, answer: AnswerBody, **options: Any
+        self,
+        path: str,
+        endpoint: Callable[..., Any],
+        *,
+        answer: AnswerBody,
+        many: bool,
+        **options: Any,
     ) -> None:
         self.scopes: Scopes = tuple(options["openapi_extra"]["x-scopes"])
         self.answer = answer
+        self.many = many
+        """Whether it takes batches, which are long work."""
         super().__init__(path, endpoint, **options)
         self.app: ASGIApp = _unreachable
 

@@ -60,6 +60,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
             required=each is code,
             help="bind it to this recommender; repeat for several",
         )
+    create.add_argument(
+        "--rate",
+        type=float,
+        metavar="N",
+        help="requests a second that each worker takes from it (default: see `discreet serve`)",
+    )
     create.add_argument("--client", help="bind it to this client; with the scope profile")
     listing = actions.add_parser("list", help="list the keys, without their secrets")
     revoke = actions.add_parser("revoke", help="refuse a key from now on")
@@ -104,11 +110,15 @@ async def _create(services: "DecisionServices", args: argparse.Namespace) -> str
     if scopes.isdisjoint(DEVICE_SCOPES):
         if args.client is not None:
             raise InvalidArgument("--client", "is for keys with the scope profile")
-        return await services.keys.create(label=args.label, scopes=scopes, recommenders=bound)
+        return await services.keys.create(
+            label=args.label, scopes=scopes, recommenders=bound, rate=args.rate
+        )
     if scopes != DEVICE_SCOPES or args.client is None or not bound:
         raise InvalidArgument(
             "--scope", "profile stands alone, and needs --client and --recommender"
         )
+    if args.rate is not None:
+        raise InvalidArgument("--rate", "devices' keys share device_requests_per_second")
     device = await services.devices.create(client=args.client, recommenders=bound, label=args.label)
     return device.key
 

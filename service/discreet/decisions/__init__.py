@@ -4,6 +4,8 @@
     recommend  questions in, answers out
     feedback   rewards in, receipts out
     batcher    what arrives in one turn of the event loop goes together
+    lane       long work in short pieces
+    rates      how often a key may ask
     retries    answers kept under a caller's event id
     tokens     sealed recommendation ids
     registry   which recommenders exist, seen alike by every worker

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from discreet.decisions.grants import DEVICE_SCOPES, ClientBinding, KeyGrant
+from discreet.decisions.grants import DEVICE_SCOPES, ClientBinding, KeyGrant, require_label
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.decisions.tokens import Sealer
 from discreet.errors import InvalidArgument, TooManyDevices, UnknownCode
@@ -93,6 +93,7 @@ class Devices:
         self, *, client: str, recommenders: frozenset[str], label: str
     ) -> EnrolmentCode:
         """Return a code that one device may trade for a key for this client."""
+        require_label(label)
         await self._check(client, recommenders)
         code = "".join(secrets.choice(_ALPHABET) for _ in range(_CODE_CHARACTERS))
         event = self._principals.code(code)
@@ -135,6 +136,7 @@ class Devices:
         self, *, client: str, recommenders: frozenset[str], label: str
     ) -> EnrolledDevice:
         """Make a device's key without a code."""
+        require_label(label)
         await self._check(client, recommenders)
         return await self._write(client, recommenders, label)
 

@@ -7,9 +7,11 @@ in the same step that adds, so no crash or race can count a click twice.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from discreet.decisions.batcher import Batcher
+from discreet.decisions.lane import LongWorkLane
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.decisions.retries import StoredAnswers
 from discreet.decisions.tokens import Sealer, open_decision
@@ -25,6 +27,8 @@ from discreet.families.contract import Recommender
 from discreet.families.observer import Observer
 from discreet.families.questions import Feedback, PendingFeedback, Receipt
 
+_MOST_TOGETHER = 250
+"""Pieces of feedback of a batch that are recorded as one."""
 _CLAIM_MARGIN = 60
 """Seconds that a claim outlives its token, so that clocks which disagree cannot count twice."""
 
@@ -40,12 +44,14 @@ class FeedbackRequests:
         answers: StoredAnswers,
         observer: Observer,
         clock: Callable[[], float],
+        lane: LongWorkLane,
     ) -> None:
         self._registry = registry
         self._sealer = sealer
         self._answers = answers
         self._observer = observer
         self._clock = clock
+        self._lane = lane
         self._batcher: Batcher[PendingFeedback, Receipt] = Batcher(_record)
 
     async def record(self, feedback: Feedback) -> Receipt:
@@ -71,9 +77,12 @@ class FeedbackRequests:
             receipts.append(_NOT_RECORDED)
             together.setdefault(recommender, []).append((position, pending))
         for recommender, group in together.items():
-            outcomes = await _record(recommender, [pending for _, pending in group])
-            for (position, _), outcome in zip(group, outcomes, strict=True):
-                receipts[position] = outcome
+            for start in range(0, len(group), _MOST_TOGETHER):
+                some = group[start : start + _MOST_TOGETHER]
+                record = partial(_record, recommender, [pending for _, pending in some])
+                outcomes = await self._lane.piece(record)
+                for (position, _), outcome in zip(some, outcomes, strict=True):
+                    receipts[position] = outcome
         return receipts
 
     async def _token(self, feedback: Feedback) -> str:

@@ -10,12 +10,22 @@ The client is kept as a keyed digest, like every client id in the store.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from discreet.errors import NotAllowed
+from discreet.errors import InvalidArgument, NotAllowed
 
 SCOPES = frozenset({"serve", "admin", "peer", "metrics"})
 """What a key that an operator makes may have."""
 DEVICE_SCOPES = frozenset({"profile"})
 """What a key on a person's device has."""
+
+
+LONGEST_LABEL = 100
+
+
+def require_label(label: str) -> None:
+    """Raise `InvalidArgument` for a label that cannot be shown as it is in a list or a terminal."""
+    if not (label.strip() and len(label) <= LONGEST_LABEL and label.isprintable()):
+        reason = f"must be 1 to {LONGEST_LABEL} printable characters, without control characters"
+        raise InvalidArgument("label", reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +51,8 @@ class KeyGrant:
     scopes: frozenset[str]
     recommenders: frozenset[str] | None = None
     client: ClientBinding | None = None
+    rate: float | None = None
+    """Requests a second, in one worker; None is the default for its kind (`rates`)."""
     bound: bool = field(init=False)
     """Whether the key reaches less than everything."""
 

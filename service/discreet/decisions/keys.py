@@ -17,18 +17,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from discreet.decisions.devices import DEVICE_PREFIX, Devices
-from discreet.decisions.grants import SCOPES, KeyGrant
+from discreet.decisions.grants import SCOPES, KeyGrant, require_label
 from discreet.decisions.registry import KEY, RecommenderRegistry, Snapshot
 from discreet.errors import InvalidArgument
 from discreet.state.stores import Store
 
 log = logging.getLogger(__name__)
 
-KEY_SCHEMA = 2
+KEY_SCHEMA = 3
 """Raised by whatever a reader must understand to use a key: something that narrows it."""
 _UNBOUND_SCHEMA = 1
-"""What a key needs that is not bound to recommenders: older versions can use it as well."""
+"""What a key needs that is not bound to anything: older versions can use it as well."""
+_BOUND_SCHEMA = 2
+"""What a key needs that is bound to recommenders, and has no rate of its own."""
 _ID_CHARACTERS = 12
+MOST_RATE = 1_000_000
 UNREADABLE = "(unreadable)"
 """The label under which a key is listed that this version cannot read."""
 
@@ -46,11 +49,12 @@ class KeyRecord:
     label: str
     scopes: frozenset[str]
     recommenders: frozenset[str] | None = None
+    rate: float | None = None
 
     @property
     def grant(self) -> KeyGrant:
         """What the key allows."""
-        return KeyGrant(self.id, self.scopes, self.recommenders)
+        return KeyGrant(self.id, self.scopes, self.recommenders, rate=self.rate)
 
 
 def read_key(digest: str, content: bytes) -> KeyRecord:
@@ -58,15 +62,17 @@ def read_key(digest: str, content: bytes) -> KeyRecord:
     try:
         fields = json.loads(content)
         schema, label, scopes = fields.get("schema", 1), fields["label"], fields["scopes"]
-        bound = fields.get("recommenders")
+        bound, rate = fields.get("recommenders"), fields.get("rate")
     except (ValueError, LookupError, TypeError, AttributeError):
         raise ValueError("it is damaged") from None
     if type(schema) is not int or schema > KEY_SCHEMA:
         raise ValueError("it was made by a newer version")
     if not (isinstance(label, str) and _names(scopes) and (bound is None or _names(bound))):
         raise ValueError("it is damaged")
+    if not (rate is None or (type(rate) in (int, float) and 0 < rate <= MOST_RATE)):
+        raise ValueError("it is damaged")
     bounds = None if bound is None else frozenset(bound)
-    return KeyRecord(digest[:_ID_CHARACTERS], label, frozenset(scopes) & SCOPES, bounds)
+    return KeyRecord(digest[:_ID_CHARACTERS], label, frozenset(scopes) & SCOPES, bounds, rate)
 
 
 def _names(value: object) -> bool:
@@ -133,22 +139,28 @@ class KeyRing:
         label: str,
         scopes: frozenset[str],
         recommenders: frozenset[str] | None = None,
+        rate: float | None = None,
     ) -> str:
         """Make a key and return its secret, which is never to be seen again.
 
-        With `recommenders` it opens nothing of any other; they need not exist yet.
+        With `recommenders` it opens nothing of any other; they need not exist yet. `rate` is how
+        many requests a second each worker takes from it.
         """
+        require_label(label)
         unknown = sorted(scopes - SCOPES)
         if unknown or not scopes:
             raise InvalidArgument("scopes", f"must be some of {', '.join(sorted(SCOPES))}")
         if recommenders is not None and not recommenders:
             raise InvalidArgument("recommenders", "must name at least one, or be left out for all")
+        if rate is not None and not 0 < rate <= MOST_RATE:
+            raise InvalidArgument("rate", f"must be above 0 and at most {MOST_RATE:,}")
         secret = "dk_" + secrets.token_urlsafe(32)
         fields: dict[str, object] = {"label": label, "scopes": sorted(scopes)}
-        if recommenders is None:
-            fields["schema"] = _UNBOUND_SCHEMA
-        else:
-            fields.update(schema=KEY_SCHEMA, recommenders=sorted(recommenders))
+        fields["schema"] = _UNBOUND_SCHEMA
+        if recommenders is not None:
+            fields.update(schema=_BOUND_SCHEMA, recommenders=sorted(recommenders))
+        if rate is not None:
+            fields.update(schema=KEY_SCHEMA, rate=rate)
         await self._store.put_document(
             name=KEY + digest_of(secret), document=json.dumps(fields).encode(), expected=None
         )

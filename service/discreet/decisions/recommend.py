@@ -6,9 +6,11 @@ then decide: `Recommender.answer`), and its decision sealed into a `recommendati
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from discreet.decisions.batcher import Batcher
+from discreet.decisions.lane import LONG, PIECE, LongWorkLane
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.decisions.retries import StoredAnswers
 from discreet.decisions.tokens import Sealer, new_decision_ids, seal_decisions
@@ -26,9 +28,7 @@ from discreet.families.questions import (
 from discreet.privacy.charges import Charge
 
 _MOST_TOGETHER = 250
-_FEWEST_TOGETHER = 16
-_MOST_VALUES = 200_000
-"""Questions times items of one chunk: others must not wait long behind a batch."""
+"""Questions of a batch that are debited and decided as one."""
 
 
 class MarkedQuestion(NamedTuple):
@@ -36,6 +36,14 @@ class MarkedQuestion(NamedTuple):
 
     question: Question
     marker: bytes | None = None
+
+
+class _Placed(NamedTuple):
+    """An entry of a batch, with its place in it."""
+
+    position: int
+    ask: Ask
+    question: Question
 
 
 class RecommendRequests:
@@ -49,18 +57,26 @@ class RecommendRequests:
         answers: StoredAnswers,
         observer: Observer,
         clock: Callable[[], float],
+        lane: LongWorkLane,
     ) -> None:
         self._registry = registry
         self._sealer = sealer
         self._stored = answers
         self._observer = observer
         self._clock = clock
+        self._lane = lane
         self._batcher: Batcher[MarkedQuestion, Recommendation] = Batcher(self.answer)
 
     async def recommend(self, ask: Ask) -> Recommendation:
-        """Answer one question, together with those that arrive in the same turn."""
+        """Answer one question, together with those that arrive in the same turn.
+
+        Raises `Overloaded` if it is long work by itself and cannot begin soon.
+        """
         recommender = await self._registry.find(ask.recommender)
         question = recommender.question(ask)
+        size = recommender.stored.next_slot * question.limit
+        if size >= LONG:
+            return await self._lane.single(size, partial(self._one, recommender, ask, question))
         if ask.event_id is None:
             return await self._batcher.join(recommender, MarkedQuestion(question))
         return await self._once(recommender, ask, question)
@@ -69,8 +85,7 @@ class RecommendRequests:
         """Answer many questions in few round trips; each succeeds or fails by itself, in order."""
         snapshot = await self._registry.current()
         answers: list[Recommendation | DiscreetError] = [_UNKNOWN] * len(asks)
-        together: dict[str, list[tuple[int, MarkedQuestion]]] = {}
-        retried: dict[int, asyncio.Task[Recommendation]] = {}
+        together: dict[tuple[str, bool], list[_Placed]] = {}
         for position, ask in enumerate(asks):
             recommender = snapshot.recommenders.get(ask.recommender)
             if recommender is None:
@@ -80,39 +95,48 @@ class RecommendRequests:
             except DiscreetError as error:
                 answers[position] = error
                 continue
-            if ask.event_id is None:
-                group = together.setdefault(ask.recommender, [])
-                group.append((position, MarkedQuestion(question)))
-            else:
-                once = self._once(recommender, ask, question)
-                retried[position] = asyncio.create_task(once)
-        for name, group in together.items():
-            many = [marked for _, marked in group]
-            outcomes = await self._answer_in_chunks(snapshot.recommenders[name], many)
-            for (position, _), outcome in zip(group, outcomes, strict=True):
-                answers[position] = outcome
-        for position, task in retried.items():
-            try:
-                answers[position] = await task
-            except DiscreetError as error:
-                answers[position] = error
+            kind = (ask.recommender, ask.event_id is None)
+            together.setdefault(kind, []).append(_Placed(position, ask, question))
+        running = []
+        for (name, without_event), group in together.items():
+            recommender = snapshot.recommenders[name]
+            answer = self._answer_placed if without_event else self._answer_once_placed
+            for chunk in _chunks(group, recommender.stored.next_slot):
+                work = self._lane.piece(partial(answer, recommender, chunk))
+                running.append((chunk, asyncio.ensure_future(work)))
+        for chunk, task in running:
+            for placed, outcome in zip(chunk, await task, strict=True):
+                answers[placed.position] = outcome
         return answers
 
-    async def _answer_in_chunks(
-        self, recommender: Recommender[Any], many: Sequence[MarkedQuestion]
-    ) -> list[Recommendation | DiscreetError]:
-        wide = _MOST_VALUES // max(1, recommender.stored.next_slot)
-        size = max(_FEWEST_TOGETHER, min(_MOST_TOGETHER, wide))
-        chunks = [many[start : start + size] for start in range(0, len(many), size)]
-        # Begun together, so that the store works on one chunk while another is decided.
-        running = [asyncio.ensure_future(self.answer(recommender, chunk)) for chunk in chunks]
-        answers: list[Recommendation | DiscreetError] = []
-        for task, chunk in zip(running, chunks, strict=True):
+    async def _answer_placed(
+        self, recommender: Recommender[Any], chunk: "Sequence[_Placed]"
+    ) -> Sequence[Recommendation | DiscreetError]:
+        try:
+            return await self.answer(recommender, [MarkedQuestion(one.question) for one in chunk])
+        except DiscreetError as error:
+            return [error] * len(chunk)
+
+    async def _answer_once_placed(
+        self, recommender: Recommender[Any], chunk: "Sequence[_Placed]"
+    ) -> Sequence[Recommendation | DiscreetError]:
+        async def one(placed: _Placed) -> Recommendation | DiscreetError:
             try:
-                answers += await task
+                return await self._once(recommender, placed.ask, placed.question)
             except DiscreetError as error:
-                answers += [error] * len(chunk)
-        return answers
+                return error
+
+        return await asyncio.gather(*map(one, chunk))
+
+    async def _one(
+        self, recommender: Recommender[Any], ask: Ask, question: Question
+    ) -> Recommendation:
+        if ask.event_id is not None:
+            return await self._once(recommender, ask, question)
+        (answer,) = await self.answer(recommender, [MarkedQuestion(question)])
+        if isinstance(answer, DiscreetError):
+            raise answer
+        return answer
 
     async def _once(
         self, recommender: Recommender[Any], ask: Ask, question: Question
@@ -205,6 +229,19 @@ class RecommendRequests:
             items=sum(len(answer.items) for answer in answers),
             answers=len(answers),
         )
+
+
+def _chunks(many: Sequence[_Placed], items: int) -> list[Sequence[_Placed]]:
+    """Cut a batch into pieces of long work, each of one question at least."""
+    chunks, start, size = [], 0, 0
+    for end, placed in enumerate(many):
+        more = items * placed.question.limit
+        if end > start and (size + more > PIECE or end - start == _MOST_TOGETHER):
+            chunks.append(many[start:end])
+            start, size = end, 0
+        size += more
+    chunks.append(many[start:])
+    return chunks
 
 
 _UNKNOWN = UnknownRecommender("no recommender of that name; GET /recommenders lists them")

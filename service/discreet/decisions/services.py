@@ -16,6 +16,8 @@ from discreet.decisions.devices import Devices
 from discreet.decisions.feedback import FeedbackRequests
 from discreet.decisions.forwards import ForwardRequests
 from discreet.decisions.keys import KeyRing
+from discreet.decisions.lane import LongWorkLane
+from discreet.decisions.rates import KeyRates
 from discreet.decisions.recommend import RecommendRequests
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.decisions.release import Releaser
@@ -43,6 +45,7 @@ class DecisionServices:
     feedback: FeedbackRequests
     forwards: ForwardRequests
     clients: Clients
+    rates: KeyRates
     releaser: Releaser
     background: Background
 
@@ -63,6 +66,7 @@ async def open_services(
     peers: PeerGateway | None = None,
     clock: Callable[[], float] = time.time,
     lease_seconds: float = LEASE_SECONDS,
+    rates: KeyRates | None = None,
 ) -> DecisionServices:
     """Open what serves people, with its background work: reproducible noise is refused."""
     require_production(noise)
@@ -75,6 +79,7 @@ async def open_services(
         peers=peers or NoPeers(),
         clock=clock,
         lease_seconds=lease_seconds,
+        rates=rates,
     )
     services.background.start()
     return services
@@ -114,6 +119,7 @@ async def _joined(
     peers: PeerGateway,
     clock: Callable[[], float],
     lease_seconds: float,
+    rates: KeyRates | None = None,
 ) -> DecisionServices:
     await store.open()
     pepper = await store.secret(name="principals", proposal=os.urandom(KEY_BYTES))
@@ -142,8 +148,9 @@ async def _joined(
         erase=releaser.erase,
     )
     answers = StoredAnswers(store=store, principals=principals, sealer=sealer)
+    lane = LongWorkLane()
     feedback = FeedbackRequests(
-        registry=registry, sealer=sealer, answers=answers, observer=observer, clock=clock
+        registry=registry, sealer=sealer, answers=answers, observer=observer, clock=clock, lane=lane
     )
     devices = Devices(
         store=store, registry=registry, principals=principals, sealer=sealer, clock=clock
@@ -154,11 +161,17 @@ async def _joined(
         keys=KeyRing(store=store, registry=registry, devices=devices, given=api_keys),
         devices=devices,
         recommend=RecommendRequests(
-            registry=registry, sealer=sealer, answers=answers, observer=observer, clock=clock
+            registry=registry,
+            sealer=sealer,
+            answers=answers,
+            observer=observer,
+            clock=clock,
+            lane=lane,
         ),
         feedback=feedback,
         forwards=ForwardRequests(registry=registry, sealer=sealer, feedback=feedback, clock=clock),
         clients=Clients(store=store, registry=registry),
+        rates=rates or KeyRates(),
         releaser=releaser,
         background=background,
     )

@@ -154,24 +154,53 @@ class ShortlistOdds:
         odds, choices = self, []
         for _ in range(min(limit, len(self.items))):
             best = int(utilities[: odds.size].argmax()) if odds.size > 1 else 0
-            (choice,) = odds.draw([best], noise)
+            choice = odds._draw_one(best, noise)
             choices.append(choice)
             if len(odds.items) > 1:
                 utilities = utilities[odds.ranking != choice.slot]
                 odds = odds.without(choice.slot)
         return tuple(choices)
 
+    def _draw_one(self, best: int, noise: NoiseSource) -> Choice:
+        """Return what `draw` returns for one visitor, without tables that serve for one draw."""
+        if len(self.items) == 1:
+            return Choice(int(self.items[0]), 1.0)
+        (tossed,) = _integers(noise, 1, _COIN_BYTES)
+        (uniform,) = _integers(noise, 1, _UNIFORM_BYTES)
+        ends = self.curiosity.cumsum()
+        if tossed < self.coin:
+            drawn = uniform * self.curiosity_total >> RESPONSE_BITS
+            place = int(ends.searchsorted(drawn, side="right"))
+            slot = int(self.items[place])
+            found = (self.shortlist == slot).nonzero()[0]
+            position = int(found[0]) if len(found) else _NOT_LISTED
+        else:
+            position = best
+            if self.response is not None:
+                size = min(self.size, len(self.ranking))
+                position = self.response.position_at(uniform, best=best, size=size)
+            slot = int(self.ranking[position])
+            place = int(self.items.searchsorted(slot))
+        share = self.coin / COIN_SIDES * int(self.curiosity[place]) / self.curiosity_total
+        if position != _NOT_LISTED:
+            share += self._paid[position == best]
+        return Choice(slot, share)
+
+    @property
+    def _paid(self) -> tuple[float, float]:
+        """The share of an item that is shortlisted and not the best, and of the best."""
+        visited, size = 1.0 - self.coin / COIN_SIDES, len(self.shortlist)
+        if self.response is None:
+            return (0.0, visited)
+        return (
+            visited * self.response.probability(is_best=False, size=size),
+            visited * self.response.probability(is_best=True, size=size),
+        )
+
     @cached_property
     def _tables(self) -> _Tables:
         explored = self.coin / COIN_SIDES
         items, shortlist = self.items.tolist(), self.shortlist.tolist()
-        paid = (0.0, 1.0)
-        if self.response is not None:
-            size = len(shortlist)
-            paid = (
-                self.response.probability(is_best=False, size=size),
-                self.response.probability(is_best=True, size=size),
-            )
         weights = zip(items, self.curiosity.tolist(), strict=True)
         return _Tables(
             items=items,
@@ -179,7 +208,7 @@ class ShortlistOdds:
             ranking=self.ranking.tolist(),
             position_of={slot: position for position, slot in enumerate(shortlist)},
             free={slot: explored * weight / self.curiosity_total for slot, weight in weights},
-            paid=((1.0 - explored) * paid[0], (1.0 - explored) * paid[1]),
+            paid=self._paid,
         )
 
     def law(self, best: int) -> dict[int, Fraction]:

@@ -18,7 +18,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from discreet.families.observer import AnswerOutcome, FamilyCounter, FamilyGauge
 from discreet.metrics.samples import DecisionTotals, DurationSamples
-from discreet.metrics.series import MetricSeries
+from discreet.metrics.series import REFUSALS, MetricSeries
 from discreet.privacy.charges import NANO, Charge
 
 FLUSH_SECONDS = 0.02
@@ -35,12 +35,15 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._series = MetricSeries(self._registry)
         self._series.build.labels(version).set(1)
+        for reason in REFUSALS:
+            self._series.refused.labels(reason)
         self._totals: dict[tuple[str, str], DecisionTotals] = {}
         self._loaded: dict[str, str] = {}
         self._missing: set[str] = set()
         self._gauges: set[tuple[FamilyGauge, tuple[str, ...]]] = set()
         self._requests: dict[tuple[str, str, int], DurationSamples] = {}
         self._operations: dict[str, DurationSamples] = {}
+        self._refusals: dict[str, int] = {}
         self._in_flight = 0
         self._call_later: CallLater | None = None
         self._scheduled = False
@@ -159,6 +162,11 @@ class Metrics:
         durations.add(seconds)
         self._schedule()
 
+    def refused(self, reason: str) -> None:
+        """Count a request that was refused with 429; `reason` is the last part of its type."""
+        self._refusals[reason] = self._refusals.get(reason, 0) + 1
+        self._schedule()
+
     def stored(self, operation: str, seconds: float) -> None:
         """Count an operation that the store answered."""
         durations = self._operations.get(operation)
@@ -191,6 +199,9 @@ class Metrics:
         """Write everything that was counted."""
         self._scheduled = False
         self._series.in_flight.set(self._in_flight)
+        for reason, count in self._refusals.items():
+            self._series.refused.labels(reason).inc(count)
+        self._refusals.clear()
         for labels, totals in self._totals.items():
             if totals.dirty:
                 self._write(labels, totals)

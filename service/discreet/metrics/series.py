@@ -8,6 +8,8 @@ from discreet.families.observer import FamilyCounter, FamilyGauge
 from discreet.metrics.samples import DURATIONS
 
 RECOMMENDER = ("recommender", "algorithm")
+REFUSALS = ("overloaded", "rate-exceeded", "too-many-connections")
+"""Why requests are refused with 429: the last parts of the problems' types."""
 
 _FAMILY_COUNTERS: dict[FamilyCounter, tuple[str, tuple[str, ...]]] = {
     FamilyCounter.RELEASES: ("Models released.", ()),
@@ -161,6 +163,12 @@ class MetricSeries:
             "request_duration_seconds",
             "Time to answer a request, by route template and class of status.",
             ("method", "route", "status"),
+        )
+        self.refused = counter(
+            "requests_refused_total",
+            "Requests refused with 429 before anything was counted or debited, by reason: "
+            "overloaded, rate-exceeded (of one key), too-many-connections.",
+            ("reason",),
         )
         self.in_flight = gauge("requests_in_flight", "Requests being answered.", "livesum")
         self.store = durations(

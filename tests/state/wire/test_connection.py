@@ -130,6 +130,19 @@ async def test_an_expired_command_fails_alone_and_its_reply_is_still_matched(pee
     assert isinstance(expired, StoreUnavailable)
 
 
+async def test_time_in_which_nothing_was_polled_is_not_the_servers(peer: Peer) -> None:
+    """The reply lies unread in the socket: neither the command nor the connection is given up."""
+    connection, losses = await connected(peer)
+    now = asyncio.get_running_loop().time()
+    sent = commands(1, now + 2.0)
+    connection.send(sent)
+    connection.excuse(13.0)
+    connection.check(now + 14.0, timeout=2.0)
+    assert (losses, sent[0].done) == ([], False)
+    peer.answer(1)
+    assert await sent[0].group.future == [1]
+
+
 async def test_who_gives_up_disturbs_nobody(peer: Peer) -> None:
     connection, losses = await connected(peer)
     given_up, kept = commands(2), commands(2)

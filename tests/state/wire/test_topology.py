@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -238,3 +239,15 @@ async def test_kill_9_in_the_middle_of_many_debits(tmp_path: Path) -> None:
     assert sum(doubtful) > 0, "nothing was in flight: the test shows nothing"
     for least, found, doubt in zip(acknowledged, booked, doubtful, strict=True):
         assert least <= found <= least + doubt
+
+
+async def test_a_reply_that_lay_unread_is_no_reply_too_late(server: Server) -> None:
+    """The process is busy for far longer than a command may take; the store has answered."""
+    server.do("FLUSHALL")
+    async with opened(server.url, patience=1.0) as client:
+        principals = names("frozen", 3)
+        debiting = spend(client, principals)
+        await asyncio.sleep(0)  # written
+        time.sleep(4.0)  # noqa: ASYNC251  nothing is polled meanwhile
+        assert all(isinstance(each, Debited) for each in await debiting)
+        assert await spent(client, principals) == [1, 1, 1]

@@ -85,6 +85,12 @@ class PipelinedConnection(asyncio.Protocol):
                 raise answer
         return answers
 
+    def excuse(self, seconds: float) -> None:
+        """Move every deadline by time in which nothing was polled."""
+        self._progress += seconds
+        for command in self._pending:
+            command.deadline += seconds
+
     def check(self, now: float, timeout: float) -> None:
         """Give up on expired commands, and on a server that has said nothing for so long."""
         if not self._pending:

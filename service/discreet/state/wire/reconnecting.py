@@ -92,6 +92,13 @@ class ReconnectingConnection:
         if self._connection is not None:
             self._connection.abort()
 
+    def excuse(self, seconds: float) -> None:
+        """Move every deadline by time in which nothing was polled."""
+        for command in self._waiting:
+            command.deadline += seconds
+        if self._connection is not None:
+            self._connection.excuse(seconds)
+
     def check(self, now: float) -> None:
         """Give up on what has waited too long."""
         if self._connection is not None:

@@ -32,7 +32,8 @@ class Topology(ABC):
         self._delayed: dict[PendingCommand, asyncio.TimerHandle] = {}
         self._loading: set[ReconnectingConnection] = set()
         self._period = min(timeout / 8, 0.25)
-        self._checking = self._loop.call_later(self._period, self._check)
+        self._due = self._loop.time() + self._period
+        self._checking = self._loop.call_at(self._due, self._check)
 
     @abstractmethod
     def submit(self, commands: Sequence[PendingCommand]) -> None:
@@ -130,11 +131,19 @@ class Topology(ABC):
             self.submit((command,))
 
     def _check(self) -> None:
-        """Give up on what has waited too long, every now and then."""
+        """Give up on what has waited too long, every now and then.
+
+        Time in which this process did not poll is not the store's fault: its answers may lie unread
+        in the socket. Deadlines move by it.
+        """
         now = self._loop.time()
+        late = now - self._due
         for server in self.servers():
+            if late > self._period:
+                server.excuse(late)
             server.check(now)
-        self._checking = self._loop.call_later(self._period, self._check)
+        self._due = now + self._period
+        self._checking = self._loop.call_at(self._due, self._check)
 
 
 class SingleServer(Topology):
