@@ -60,8 +60,8 @@ def paint(folder: Path) -> list[Path]:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
         with demo_server(Path(data)) as demo:
             server = RecommendationServer(url=demo.url, recommender=NAME, key=prepare(demo))
-            hub = Hub(Database(Path(data) / "hub.sqlite"), server)
-            with living(hub, Path(data)) as running:
+            hub = Hub(Database(Path(data), "films"), server)
+            with living(hub, folder=Path(data)) as running:
                 page = _open(browser, running.page, 1120, "light")
                 import_history(page, seen())
                 page.locator("#by-category").check()

@@ -83,7 +83,7 @@ def key(demo: Demo) -> str:
 def staged(browser: Browser, demo: Demo, key: str, folder: Path, **context: Any) -> Iterator[Stage]:
     with tapping("127.0.0.1", demo.port) as tap:
         server = RecommendationServer(url=tap.url, recommender=NAME, key=key)
-        with living(Hub(Database(folder / "hub.sqlite"), server), folder) as hub:
+        with living(Hub(Database(folder, "films"), server), folder=folder) as hub:
             tab = browser.new_context(viewport={"width": 1180, "height": 900}, **context)
             tab.set_default_timeout(20_000)
             watched = Watched(tab.new_page())
@@ -253,7 +253,7 @@ def sorted_categories(stage: Stage) -> list[str]:
 
 def level(page: Page, category: str, value: str) -> None:
     group = page.locator(f'fieldset[data-category="{category}"]')
-    with page.expect_response("**/api/choices"):
+    with page.expect_response("**/choices"):
         group.locator(f"input[value={value}]").check()
 
 
@@ -407,7 +407,7 @@ def test_an_unreachable_server_is_said_and_nothing_is_lost(
         create(before.page)
         items = shown_items(before.page)
     away = RecommendationServer(url=before.tap.url, recommender=NAME, key=key)  # its tap is closed
-    with living(Hub(Database(tmp_path / "hub.sqlite"), away), tmp_path) as hub:
+    with living(Hub(Database(tmp_path, "films"), away), folder=tmp_path) as hub:
         page = browser.new_page()
         page.goto(hub.page)
         page.locator("#send").click()
@@ -424,7 +424,7 @@ def test_a_first_start_without_a_server_can_be_mended(browser: Browser, tmp_path
     with recommending(CATALOGUE) as served:
         served.fault = (503, b"")
         server = RecommendationServer(url=served.url, recommender=FILMS, key=FILMS_KEY)
-        with living(Hub(Database(tmp_path / "hub.sqlite"), server), tmp_path) as hub:
+        with living(Hub(Database(tmp_path, "films"), server), folder=tmp_path) as hub:
             page = browser.new_page()
             page.goto(hub.page)
             expect(page.locator("#message")).to_contain_text("The server failed")
@@ -496,7 +496,7 @@ def test_the_program_itself_goes_on_where_another_hub_stopped(
 ) -> None:
     server = RecommendationServer(url=demo.url, recommender=NAME, key=key)
     page = browser.new_page()
-    with living(Hub(Database(tmp_path / "hub.sqlite"), server), tmp_path) as hub:
+    with living(Hub(Database(tmp_path, "films"), server), folder=tmp_path) as hub:
         page.goto(hub.page)
         import_history(page, HISTORY[:3])
         create(page)

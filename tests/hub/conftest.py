@@ -8,6 +8,7 @@ import pytest
 
 from discreet.hub import views
 from discreet.hub.catalogue import PublicCatalogue, parse
+from discreet.hub.choices import Choices
 from discreet.hub.database import Database
 from discreet.hub.hub import Hub
 from discreet.hub.server import RecommendationServer
@@ -42,7 +43,7 @@ def public() -> PublicCatalogue:
 @pytest.fixture
 def database(tmp_path: Path) -> Database:
     """A fresh database."""
-    return Database(tmp_path / "hub.sqlite")
+    return Database(tmp_path, "films")
 
 
 @pytest.fixture
@@ -54,9 +55,10 @@ def served() -> Iterator[Recommending]:
 
 @pytest.fixture
 def hub(database: Database, served: Recommending) -> Hub:
-    """A hub that has the server's catalogue."""
+    """A hub that has the server's catalogue, with the control at "noisy"."""
     upstream = RecommendationServer(url=served.url, recommender=NAME, key=KEY)
     made = Hub(database, upstream, now=lambda: NOW)
     made.fetch_catalogue()
+    made.choose(Choices())
     served.asked.clear()
     return made

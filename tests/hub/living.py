@@ -17,9 +17,11 @@ import uvicorn
 from discreet.commands.hub import listen
 from discreet.hub.app import create_app
 from discreet.hub.hub import Hub
+from discreet.hub.services import HubServices
 
 DISCREET = str(Path(sys.executable).parent / "discreet")
 SECRET = "secret-of-this-start"
+PUSH_KEY = "hp_key-of-this-test"
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,14 @@ class Living:
 
     url: str
     secret: str
+    output: tuple[str, ...] = ()
+
+    def said(self, words: str) -> str:
+        """Return the address in the line of its output that has these words, without a path."""
+        (line,) = (line for line in self.output if words in line)
+        found = re.search(r"https?://[\w.:]+", line)
+        assert found is not None
+        return found[0]
 
     @property
     def page(self) -> str:
@@ -35,11 +45,13 @@ class Living:
 
 
 @contextmanager
-def living(hub: Hub, folder: Path) -> Iterator[Living]:
-    """Serve a hub from a thread, at a free port."""
+def living(*hubs: Hub, folder: Path) -> Iterator[Living]:
+    """Serve the hubs of one person from a thread, at a free port."""
     with listen(0) as listener:
         port = listener.getsockname()[1]
-        app = create_app(hub, folder=folder, port=port, secret=SECRET)
+        app = create_app(
+            HubServices.of(hubs), folder=folder, port=port, secret=SECRET, push_key=PUSH_KEY
+        )
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
@@ -64,12 +76,15 @@ def program(*arguments: str) -> Iterator[tuple[Living, "subprocess.Popen[str]"]]
     )
     assert process.stdout is not None
     try:
+        lines: list[str] = []
         for line in process.stdout:
-            if found := re.search(r"(http://127\.0\.0\.1:\d+)/#secret=(\S+)", line):
-                yield Living(found[1], found[2]), process
+            lines.append(line)
+            if line.startswith("  push     http://"):
                 break
-        else:
+        found = re.search(r"(http://127\.0\.0\.1:\d+)/#secret=(\S+)", "".join(lines))
+        if found is None:
             pytest.fail("the hub ended without an address")
+        yield Living(found[1], found[2], tuple(lines)), process
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)

@@ -9,13 +9,14 @@ from discreet.errors import StateOverflow
 from discreet.hub.app import create_app
 from discreet.hub.guard import SECRET_HEADER
 from discreet.hub.hub import Hub
+from discreet.hub.services import HubServices
 from tests.hub.recommending import Recommending
 from tests.hub.visiting import Visitor
 
 
 @pytest.fixture
 def page(hub: Hub, tmp_path: Path) -> Visitor:
-    app = create_app(hub, folder=tmp_path, port=8765, secret="s")
+    app = create_app(HubServices.of([hub]), folder=tmp_path, port=8765, secret="s", push_key="k")
     return Visitor(app, home="http://127.0.0.1:8765", headers={SECRET_HEADER: "s"})
 
 
@@ -38,7 +39,7 @@ def test_the_page_has_its_types_whatever_the_platform_says(
 
 def test_a_server_that_fails(page: Visitor, served: Recommending) -> None:
     served.fault = (500, b"")
-    answer = page.post("/api/recommendations")
+    answer = page.post("/api/services/films/recommendations")
     assert answer.status_code == 502
     assert "kept on this device" in answer.json()["detail"]
 
@@ -50,7 +51,7 @@ def test_a_fault_of_our_own_is_admitted_without_details(
         raise RuntimeError("Film Number 1")
 
     monkeypatch.setattr(Hub, "see", fail)
-    answer = page.post("/api/history", json={"item": "f1", "seen": True})
+    answer = page.post("/api/services/films/history", json={"item": "f1", "seen": True})
     assert answer.status_code == 500
     assert "Your history is kept" in answer.json()["detail"]
     assert "Film Number" not in answer.text
@@ -61,7 +62,7 @@ def test_other_errors_of_ours_are_named(page: Visitor, monkeypatch: pytest.Monke
         raise StateOverflow("a sum is too large")
 
     monkeypatch.setattr(Hub, "see", fail)
-    answer = page.post("/api/history", json={"item": "f1", "seen": True})
+    answer = page.post("/api/services/films/history", json={"item": "f1", "seen": True})
     assert (answer.status_code, answer.json()["detail"]) == (
         500,
         "That did not work: a sum is too large.",

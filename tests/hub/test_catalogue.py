@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.hub import catalogue as catalogues
 from discreet.hub.catalogue import OTHER, from_file, parse
-from discreet.hub.database import Database
 from discreet.hub.errors import HubRefusal
 from tests.hub.conftest import document
 
 
-def test_what_the_server_gives(database: Database) -> None:
+def test_what_the_server_gives() -> None:
     read = parse(document())
     assert read.sizes == {"Drama": 24, "Comedy": 24, "Crime": 16, "Silent": 0}
     assert read.profile(["f0", "f3", "nobody"]) == {
@@ -23,17 +21,6 @@ def test_what_the_server_gives(database: Database) -> None:
         "Crime": 0,
         "Silent": 0,
     }
-    with database.transaction() as work:
-        assert catalogues.load(work) is None
-        with pytest.raises(HubRefusal, match="no catalogue yet"):
-            catalogues.require(work)
-        catalogues.keep(work, read, source="somewhere", now="today")
-        catalogues._latest.clear()
-        kept = catalogues.require(work)
-        source = catalogues.source_of(work)
-    assert (kept.items, kept.categories, kept.digest) == (read.items, read.categories, read.digest)
-    assert source is not None
-    assert (source.source, source.fetched) == ("somewhere", "today")
 
 
 def test_any_difference_is_another_digest() -> None:

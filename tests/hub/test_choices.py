@@ -13,8 +13,12 @@ MIXED = {"Drama": Level.ALL, "Crime": Level.NO, "Silent": Level.NO, "Gone": Leve
 
 
 def test_levels_count_only_by_category_and_where_there_are_items(public: PublicCatalogue) -> None:
-    chosen = Choices(by_category=True, levels=MIXED)
+    chosen = Choices(by_category=True, levels={**MIXED, "Comedy": Level.PERTURBED})
     assert chosen.concerns(public) == Concerns.choose({"Drama": Level.ALL, "Crime": Level.NO})
+    # One that was not there when its owner chose is "no".
+    assert Choices(by_category=True, levels=MIXED).concerns(public) == Concerns.choose(
+        {"Drama": Level.ALL, "Crime": Level.NO, "Comedy": Level.NO}
+    )
     assert Choices(levels=MIXED).concerns(public) == Concerns()
     for overall in (Level.NO, Level.ALL):
         everywhere = Choices(overall=overall, by_category=True, levels=MIXED)
@@ -24,7 +28,7 @@ def test_levels_count_only_by_category_and_where_there_are_items(public: PublicC
 def test_they_are_kept(database: Database) -> None:
     chosen = Choices(by_category=True, levels={"Drama": Level.ALL}, epsilon=0.5)
     with database.transaction() as work:
-        assert choices.load(work) == Choices()
+        assert choices.load(work) == Choices(overall=Level.NO), "at first nothing may leave"
         choices.keep(work, chosen)
     with database.transaction() as work:
         assert choices.load(work) == chosen
@@ -48,3 +52,17 @@ def test_they_are_kept(database: Database) -> None:
 def test_other_positions_are_refused(fields: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         Choices.model_validate(fields)
+
+
+def test_what_its_owner_could_see_gets_a_level() -> None:
+    first = Choices(by_category=True, levels={"Drama": Level.ALL})
+    kept = first.completed(Choices(), ["Drama", "Crime"])
+    assert kept.levels == {"Drama": Level.ALL, "Crime": Level.PERTURBED}
+    # "War" came after the choice: it stays "no" until it is chosen for.
+    later = Choices(by_category=True, levels={"Drama": Level.NO})
+    assert later.completed(kept, ["Drama", "Crime", "War"]).levels == {
+        "Drama": Level.NO,
+        "Crime": Level.PERTURBED,
+        "War": Level.NO,
+    }
+    assert Choices().completed(kept, ["War"]) == Choices()

@@ -10,19 +10,20 @@ import pytest
 
 from discreet.errors import InvalidArgument
 from discreet.hub import database as module
-from discreet.hub.database import Database, get_value, set_value
+from discreet.hub.database import Database, get_shared, get_value, set_shared, set_value
 from discreet.hub.errors import HubRefusal
 
 
 def test_only_its_owner_can_read_it(tmp_path: Path) -> None:
-    Database(tmp_path / "hub.sqlite")
-    assert stat.S_IMODE((tmp_path / "hub.sqlite").stat().st_mode) == 0o600
+    made = Database(tmp_path, "films")
+    for path in (made.path, made.shared):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_values_survive_and_a_failure_keeps_nothing(tmp_path: Path) -> None:
-    with Database(tmp_path / "x").transaction() as work:
+    with Database(tmp_path, "x").transaction() as work:
         set_value(work, "limit", 1.5)
-    again = Database(tmp_path / "x")
+    again = Database(tmp_path, "x")
 
     def fail() -> None:
         with again.transaction() as work:
@@ -39,7 +40,7 @@ def test_values_survive_and_a_failure_keeps_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("statement", ["DELETE FROM ledger", "UPDATE ledger SET nano_epsilon = 0"])
 def test_the_ledger_only_grows(database: Database, statement: str) -> None:
     with database.transaction() as work:
-        work.execute("INSERT INTO ledger VALUES (1, 'now', 5, 5, 0, '[]')")
+        work.execute("INSERT INTO ledger VALUES (1, 'films', 'now', 5, 5, 0, '[]')")
     with pytest.raises(sqlite3.IntegrityError, match="only grows"), database.transaction() as work:
         work.execute(statement)
     with database.transaction() as work:
@@ -48,7 +49,7 @@ def test_the_ledger_only_grows(database: Database, statement: str) -> None:
 
 def test_the_ledger_takes_integers_only(database: Database) -> None:
     with pytest.raises(sqlite3.IntegrityError), database.transaction() as work:
-        work.execute("INSERT INTO ledger VALUES (1, 'now', 0.5, 5, 0, '[]')")
+        work.execute("INSERT INTO ledger VALUES (1, 'films', 'now', 0.5, 5, 0, '[]')")
 
 
 def test_commits_reach_the_disk_and_deletions_overwrite(database: Database) -> None:
@@ -81,12 +82,39 @@ def test_two_hubs_take_turns(database: Database, monkeypatch: pytest.MonkeyPatch
 
 
 def test_something_else_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "x").write_text(json.dumps({"not": "a database"}) * 100)
-    with pytest.raises(InvalidArgument, match="not a database of the hub"):
-        Database(tmp_path / "x")
-    for version in (1, 99):
-        other = sqlite3.connect(tmp_path / "y")
-        other.execute(f"PRAGMA user_version = {version}")
-        other.close()
-        with pytest.raises(InvalidArgument, match="another version"):
-            Database(tmp_path / "y")
+    (tmp_path / "service-x.sqlite").write_text(json.dumps({"not": "a database"}) * 100)
+    with pytest.raises(InvalidArgument, match="damaged or not the hub's"):
+        Database(tmp_path, "x")
+    for name in ("service-y.sqlite", "hub.sqlite"):
+        for version in (1, 99):
+            other = sqlite3.connect(tmp_path / name)
+            other.execute(f"PRAGMA user_version = {version}")
+            other.close()
+            with pytest.raises(InvalidArgument, match="another version"):
+                Database(tmp_path, "y")
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "../x", "a b", ".hidden", "x" * 65])
+def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidArgument, match="a service's name"):
+        Database(tmp_path, name)
+
+
+def test_both_files_are_written_or_neither(tmp_path: Path) -> None:
+    films, books = Database(tmp_path, "films"), Database(tmp_path, "books")
+
+    def fail() -> None:
+        with films.transaction() as work:
+            set_shared(work, "limit", 1.0)
+            set_value(work, "client", "me")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    with films.transaction() as work:
+        assert (get_shared(work, "limit"), get_value(work, "client")) == (None, None)
+        set_shared(work, "limit", 2.0)
+        set_value(work, "client", "me")
+    # What is shared is seen by the other service, and what is not is not.
+    with books.transaction() as work:
+        assert (get_shared(work, "limit"), get_value(work, "client")) == (2.0, None)

@@ -67,12 +67,12 @@ def test_a_newer_catalogue_finds_kept_titles_and_keeps_old_items(hub: Hub, tmp_p
 
 
 def test_seeing_and_unseeing(hub: Hub) -> None:
-    assert hub.see("f1")
-    assert not hub.see("f1")
+    assert hub.see("f1") == hub.see("f1") == "Film Number 1 (1971)"
+    assert seen(hub) == ["f1"]
     with pytest.raises(HubRefusal, match="no such item"):
         hub.see("f99")
-    hub.unsee("f1")
-    hub.unsee("f1")
+    assert hub.unsee("f1") == "Film Number 1 (1971)"
+    assert hub.unsee("f1") is None
     assert seen(hub) == []
 
 

@@ -43,7 +43,7 @@ def test_a_list_is_paid_for_and_stored_by_the_commit_that_precedes_showing_it(hu
     see(hub, 1, 2, 3)
     made = create(hub)
     # Another program, with a connection of its own, finds it: it is on the disk, paid for.
-    with Database(hub.database.path).transaction() as work:
+    with Database(hub.database.path.parent, hub.name).transaction() as work:
         ((items, basis),) = work.execute("SELECT items, basis FROM releases").fetchall()
         ((nano_epsilon,),) = work.execute("SELECT nano_epsilon FROM ledger").fetchall()
     assert json.loads(items) == list(made.items)

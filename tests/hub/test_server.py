@@ -19,13 +19,13 @@ def server(url: str, **changes: str) -> RecommendationServer:
     ("status", "body", "words"),
     [
         (401, b"{}", "does not know the key"),
-        (403, b"{}", "“serve” scope"),
+        (403, b"{}", "scope that this needs"),
         (404, b"{}", "no recommender “films”"),
         (422, b'{"detail": "items: x is unknown"}', "items: x is unknown. If its catalogue"),
         (422, b"<html>", "does not say why"),
         (307, b"", "does not follow"),
         (500, b"", "status 500"),
-        (200, b"<html>hello</html>", "not a Discreet server"),
+        (200, b"<html>hello</html>", "not a recommendation server"),
         (200, b"[]", "cannot be read"),
     ],
 )

@@ -9,7 +9,8 @@ def test_a_hub_without_a_catalogue_shows_what_it_can(database: Database) -> None
     shown = views.state(Hub(database, None))
     assert (shown["catalogue"], shown["quote"], shown["release"]) == (None, None, None)
     assert shown["history"] == 0
-    assert shown["totals"] == {"lists": 0, "epsilon": 0.0, "limit": 2.0, "openly": ()}
+    nothing = {"lists": 0, "epsilon": 0.0, "openly": ()}
+    assert shown["totals"] == {**nothing, "limit": 2.0, "here": nothing, "services": []}
 
 
 def test_the_catalogue_is_wanted_anew_every_day_whatever_happened(hub: Hub) -> None:
@@ -44,5 +45,5 @@ def test_the_history_is_shown_newest_first(hub: Hub) -> None:
 def test_rows_are_plain_values() -> None:
     row = ShownRow(category="Drama", items=(), personalised=False, seen=3)
     assert views.rows([row])["rows"] == [
-        {"category": "Drama", "items": (), "personalised": False, "seen": 3}
+        {"category": "Drama", "items": (), "personalised": False, "seen": 3, "local": False}
     ]

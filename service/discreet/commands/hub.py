@@ -1,11 +1,15 @@
 """`discreet hub`: the client on the user's own device, with its page, on loopback only."""
 
 import argparse
+import contextlib
 import json
 import secrets
 import signal
 import socket
+import ssl
+import threading
 import webbrowser
+from collections.abc import Iterator
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -15,23 +19,31 @@ import uvicorn
 
 from discreet import __version__
 from discreet.errors import InvalidArgument
+from discreet.hub import service_files
 from discreet.hub.app import create_app
 from discreet.hub.catalogue import from_file, parse
 from discreet.hub.database import Database
-from discreet.hub.folders import DATABASE, LINK_FILE, private_folder, users_folder, write_private
+from discreet.hub.folders import LINK_FILE, private_folder, users_folder, write_private
 from discreet.hub.hub import Hub
-from discreet.hub.server import RecommendationServer
+from discreet.hub.push import KEY_FILE, PushEndpoint, push_key
+from discreet.hub.server import RecommendationServer, ServiceAdapter
+from discreet.hub.services import HubServices
 
 DEFAULT_PORT = 8765
+DEFAULT_PUSH_PORT = 8766
+_STOP_SECONDS = 5.0
+ALONE = "recommendations"
+"""What the only service is called if it has no server."""
 
 EXAMPLES = """\
 examples:
   discreet hub --demo                     an invented catalogue; everything but sending works
   discreet hub --server https://recommend.example --recommender films --key-file ~/films.key
+  discreet hub --service films.yaml --service bookshop.yaml         several services at once
   discreet hub --demo-document            print a recommender that serves the demo's catalogue
 
 The history stays in the user's own directory. Nothing is sent before it was shown and its owner
-agreed. The key needs the serve scope.
+agreed. A key for a device needs the profile scope. docs/hub.md describes service files.
 """
 
 
@@ -43,6 +55,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     option("--server", metavar="URL", help="the recommendation server")
     option("--recommender", metavar="NAME", help="one of its recommenders that takes profiles")
     option("--key-file", type=Path, metavar="FILE", help="a file with an API key of the server")
+    option(
+        "--service",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a file that describes a service; may be given several times",
+    )
     option(
         "--catalogue",
         type=Path,
@@ -61,6 +81,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--data", type=Path, metavar="DIR", help="where the history is kept (default: the user's)"
     )
     option("--no-browser", action="store_true", help="print the address only")
+    option(
+        "--push-host",
+        metavar="ADDRESS",
+        help="take titles from other devices at this address too; needs the next two options",
+    )
+    option("--push-port", type=int, default=DEFAULT_PUSH_PORT, help="(default: %(default)s)")
+    option("--push-certificate", type=Path, metavar="FILE", help="TLS certificate for --push-host")
+    option("--push-certificate-key", type=Path, metavar="FILE", help="and its private key")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -69,16 +97,21 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(demo_document(), ensure_ascii=False))
         return 0
     signal.signal(signal.SIGTERM, _leave)
-    server = _server(args)
     folder = private_folder(args.data or users_folder())
-    fetches = args.catalogue is None and not args.demo
-    hub = Hub(Database(folder / DATABASE), server, fetches=fetches)
-    _take_catalogue(hub, args)
-    with listen(args.port) as listener:
+    services = _services(args, folder)
+    key = push_key(folder)
+    with contextlib.ExitStack() as running:
+        listener = running.enter_context(listen(args.port))
+        if args.push_host is not None:
+            running.enter_context(_pushing(args, PushEndpoint(services, key=key)))
         port = listener.getsockname()[1]
         secret = secrets.token_urlsafe(32)
         page = f"http://127.0.0.1:{port}/#secret={secret}"
-        print(f"Discreet hub {__version__}\n  page     {page}\n  history  {folder}", flush=True)
+        print(
+            f"Discreet hub {__version__}\n  page     {page}\n  history  {folder}\n"
+            f"  push     http://127.0.0.1:{port}/push, with the key in {folder / KEY_FILE}",
+            flush=True,
+        )
         link = folder / LINK_FILE
         try:
             if not args.no_browser:
@@ -86,22 +119,74 @@ def run(args: argparse.Namespace) -> int:
                 # machine can list. So it is given a private file that opens the page.
                 write_private(link, redirect_to(page))
                 webbrowser.open(link.resolve().as_uri())
-            configured = uvicorn.Config(
-                create_app(hub, folder=folder, port=port, secret=secret),
-                log_level="warning",
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                lifespan="off",
-                ws="none",
-            )
-            uvicorn.Server(configured).run(sockets=[listener])
+            app = create_app(services, folder=folder, port=port, secret=secret, push_key=key)
+            uvicorn.Server(uvicorn.Config(app, **_QUIET)).run(sockets=[listener])
         finally:
             link.unlink(missing_ok=True)
     return 0
 
 
-def _server(args: argparse.Namespace) -> RecommendationServer | None:
+_QUIET: dict[str, Any] = {
+    "log_level": "warning",
+    "access_log": False,
+    "server_header": False,
+    "proxy_headers": False,
+    "lifespan": "off",
+    "ws": "none",
+}
+
+
+@contextlib.contextmanager
+def _pushing(args: argparse.Namespace, endpoint: PushEndpoint) -> Iterator[None]:
+    """Take titles from other devices until the block ends, over TLS and nothing else."""
+    if args.push_certificate is None or args.push_certificate_key is None:
+        raise InvalidArgument(
+            "--push-host",
+            "needs --push-certificate and --push-certificate-key: a history passes through it",
+        )
+    with listen(args.push_port, args.push_host) as listener:
+        configured = uvicorn.Config(
+            endpoint,
+            ssl_certfile=args.push_certificate,
+            ssl_keyfile=args.push_certificate_key,
+            **_QUIET,
+        )
+        try:
+            configured.load()
+        except (OSError, ssl.SSLError) as error:
+            raise InvalidArgument("--push-certificate", f"cannot be used: {error}") from error
+        server = uvicorn.Server(configured)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        host, port = listener.getsockname()[:2]
+        print(f"  push     https://{host}:{port}/push, for other devices", flush=True)
+        try:
+            yield
+        finally:
+            server.should_exit = True
+            thread.join(_STOP_SECONDS)
+
+
+def _services(args: argparse.Namespace, folder: Path) -> HubServices:
+    """Return every service that was named, with its catalogue where its owner gave one."""
+    if args.catalogue is not None and args.demo:
+        raise InvalidArgument("--catalogue", "cannot be given with --demo, which has its own")
+    owned = args.catalogue is not None or args.demo
+    named = [service_files.read(path) for path in args.service]
+    single = _server(args, needed=not named and not owned)
+    hubs = [Hub(Database(folder, name), adapter) for name, adapter in named]
+    if single is not None or owned:
+        name = args.recommender if single is not None else ALONE
+        hub = Hub(Database(folder, name), single, fetches=not owned)
+        if args.catalogue is not None:
+            hub.use_catalogue(from_file(args.catalogue), source=str(args.catalogue))
+        elif args.demo:
+            hub.use_catalogue(parse(_demo()), source="the demo")
+        hubs.insert(0, hub)
+    return HubServices.of(hubs)
+
+
+def _server(args: argparse.Namespace, *, needed: bool) -> ServiceAdapter | None:
     given = {
         "--server": args.server,
         "--recommender": args.recommender,
@@ -109,25 +194,13 @@ def _server(args: argparse.Namespace) -> RecommendationServer | None:
     }
     missing = [name for name, value in given.items() if value is None]
     if len(missing) == len(given):
-        if not args.demo and args.catalogue is None:
+        if needed:
             raise InvalidArgument("--server", "is missing; --demo needs no server")
         return None
     if missing:
         raise InvalidArgument(missing[0], "is missing: a server needs all three of its options")
-    try:
-        key = args.key_file.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidArgument("--key-file", f"cannot read {args.key_file}") from error
+    key = service_files.read_key(args.key_file)
     return RecommendationServer(url=args.server.rstrip("/"), recommender=args.recommender, key=key)
-
-
-def _take_catalogue(hub: Hub, args: argparse.Namespace) -> None:
-    if args.catalogue is not None and args.demo:
-        raise InvalidArgument("--catalogue", "cannot be given with --demo, which has its own")
-    if args.catalogue is not None:
-        hub.use_catalogue(from_file(args.catalogue), source=str(args.catalogue))
-    elif args.demo:
-        hub.use_catalogue(parse(_demo()), source="the demo")
 
 
 def demo_document() -> dict[str, Any]:
@@ -144,12 +217,13 @@ def _demo() -> Any:
     return json.loads((files("discreet.hub") / "demo.json").read_text("utf-8"))
 
 
-def listen(port: int) -> socket.socket:
-    """Listen on loopback, and there only."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
+    """Listen on loopback, and there only, unless another address is named."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port))
+        listener.bind((host, port))
         # At once: until it listens, a second hub could take the same port unnoticed.
         listener.listen()
     except (OSError, OverflowError) as error:

@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse
+from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
@@ -14,17 +15,21 @@ from discreet.errors import DiscreetError, InvalidArgument
 from discreet.hub import routes
 from discreet.hub.errors import HubRefusal, ServerError
 from discreet.hub.guard import Guard
-from discreet.hub.hub import Hub
+from discreet.hub.push import PATH, PushEndpoint
+from discreet.hub.services import HubServices
 
 # What a platform has registered may be wrong, and browsers run no script of another type.
 mimetypes.add_type("text/javascript", ".js")
 mimetypes.add_type("image/svg+xml", ".svg")
 
 
-def create_app(hub: Hub, *, folder: Path, port: int, secret: str) -> ASGIApp:
+def create_app(
+    services: HubServices, *, folder: Path, port: int, secret: str, push_key: str
+) -> ASGIApp:
     """Return everything that the hub serves; uploads pass through `folder`."""
     app = FastAPI(title="Discreet hub", docs_url=None, redoc_url=None, openapi_url=None)
-    app.include_router(routes.router(hub, folder))
+    app.include_router(routes.router(services, folder))
+    app.router.routes.append(Route(PATH, PushEndpoint(services, key=push_key)))
     app.mount("/", StaticFiles(packages=[("discreet.hub", "page")], html=True))
     app.add_exception_handler(DiscreetError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)

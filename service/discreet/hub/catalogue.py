@@ -8,9 +8,8 @@ checked from end to end.
 import csv
 import hashlib
 import json
-import sqlite3
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,9 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from discreet.errors import InvalidArgument
 from discreet.families.collaborative.on_device.catalogue import Catalogue
-from discreet.hub.database import get_value, set_value
 from discreet.hub.errors import HubRefusal
-from discreet.hub.titles import normalise
+from discreet.hub.titles import TitleIndex, normalise
 
 MOST_ITEMS = 200_000
 MOST_CATEGORIES = 500
@@ -48,6 +46,8 @@ class PublicCatalogue:
     items: tuple[PublicItem, ...]
     categories: tuple[str, ...]
     digest: str
+    pinned: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Categories by which items are judged beside their own: see `pins`."""
 
     @cached_property
     def by_id(self) -> dict[str, PublicItem]:
@@ -70,14 +70,24 @@ class PublicCatalogue:
         return tuple(name for name in self.categories if self.sizes[name])
 
     @cached_property
+    def title_index(self) -> TitleIndex:
+        """Finds an item by its title."""
+        return TitleIndex((item.id, item.title) for item in self.items)
+
+    @cached_property
     def search_titles(self) -> tuple[str, ...]:
         """The titles as they are searched."""
         return tuple(normalise(item.title).text for item in self.items)
 
     @cached_property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """The categories by which each item is judged: its own, and those that are pinned."""
+        return {item.id: item.categories + self.pinned.get(item.id, ()) for item in self.items}
+
+    @cached_property
     def compiled(self) -> Catalogue:
         """The catalogue as the mechanism wants it."""
-        return Catalogue.of({item.id: item.categories for item in self.items})
+        return Catalogue.of(self.labels)
 
     def profile(self, items: Iterable[str]) -> dict[str, int]:
         """Return how many of the items each category has; unknown ones are passed over."""
@@ -168,61 +178,3 @@ def from_file(path: Path) -> PublicCatalogue:
         for row in rows
     ]
     return parse({"items": items})
-
-
-def keep(work: sqlite3.Connection, catalogue: PublicCatalogue, *, source: str, now: str) -> None:
-    """Replace the catalogue on this device."""
-    work.execute("DELETE FROM catalogue")
-    work.executemany(
-        "INSERT INTO catalogue VALUES (?, ?, ?, ?)",
-        (
-            (place, item.id, item.title, json.dumps(item.categories))
-            for place, item in enumerate(catalogue.items)
-        ),
-    )
-    about = {"source": source, "fetched": now, "digest": catalogue.digest}
-    set_value(work, "catalogue", {**about, "categories": catalogue.categories})
-
-
-@dataclass(frozen=True, slots=True)
-class CatalogueSource:
-    """Where the catalogue came from, and when."""
-
-    source: str
-    fetched: str
-
-
-def source_of(work: sqlite3.Connection) -> CatalogueSource | None:
-    """Return where the catalogue came from, if there is one."""
-    kept = get_value(work, "catalogue")
-    return CatalogueSource(kept["source"], kept["fetched"]) if kept else None
-
-
-_latest: dict[str, PublicCatalogue] = {}
-"""The catalogue read last, by digest: parsing thousands of rows at every click would be felt."""
-
-
-def load(work: sqlite3.Connection) -> PublicCatalogue | None:
-    """Return the catalogue on this device, if there is one."""
-    kept = get_value(work, "catalogue")
-    if kept is None:
-        return None
-    digest = kept["digest"]
-    found = _latest.get(digest)
-    if found is None:
-        rows = work.execute("SELECT id, title, categories FROM catalogue ORDER BY position")
-        items = tuple(
-            PublicItem(id_, title, tuple(json.loads(names))) for id_, title, names in rows
-        )
-        found = PublicCatalogue(items, tuple(kept["categories"]), digest)
-        _latest.clear()
-        _latest[digest] = found
-    return found
-
-
-def require(work: sqlite3.Connection) -> PublicCatalogue:
-    """Return the catalogue, or say that there is none yet."""
-    found = load(work)
-    if found is None:
-        raise HubRefusal("There is no catalogue yet. Fetch it from the server first.")
-    return found

@@ -93,7 +93,9 @@ def _openly(facts: ReleaseFacts) -> list[str]:
 
 def _hidden(facts: ReleaseFacts) -> list[str]:
     if not facts.perturbed and not facts.openly:
-        return ["Nothing about your history: no item is sent. You get what is popular."]
+        return [
+            "Nothing about your history: no item is sent. What is popular is put in order here."
+        ]
     if not facts.hidden:
         return []
     which = "this category" if len(facts.hidden) == 1 else "one of these"

@@ -7,7 +7,6 @@ from platformdirs import user_data_path
 
 from discreet.errors import InvalidArgument
 
-DATABASE = "hub.sqlite"
 LINK_FILE = "open-hub.html"
 
 

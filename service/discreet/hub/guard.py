@@ -8,6 +8,8 @@ A server on loopback can be reached by every program and every web page on the d
   page in the address's fragment, which browsers never send. It travels in a header. A cookie would
   not do: cookies do not know ports, so every other server on this device would be sent it.
 - **Origin**: a request that a browser says comes from elsewhere is refused, whatever it knows.
+- **Pushing**: `/push` takes a key of its own instead of the secret, and may be called by a
+  browser's extension, whose origin is not a web page's.
 - **Policy**: the page may load nothing from, and send nothing to, any other address; nobody may
   frame it; no script is inside the page.
 """
@@ -19,6 +21,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from discreet.hub.push import PATH
+
+EXTENSIONS = ("chrome-extension://", "moz-extension://", "safari-web-extension://")
 SECRET_HEADER = "X-Discreet-Hub"  # noqa: S105 - the header's name, not a secret
 HEADERS = {
     "Content-Security-Policy": (
@@ -66,7 +71,10 @@ class Guard:
     def _refusal(self, path: str, headers: Mapping[str, str]) -> str:
         if headers.get("host") not in self._hosts:
             return "Open the hub at the address that it printed."
-        if headers.get("origin", "") not in self._origins | {""}:
+        origin = headers.get("origin", "")
+        if path == PATH and (origin == "" or origin.startswith(EXTENSIONS)):
+            return ""  # the endpoint asks for its own key
+        if origin not in self._origins | {""}:
             return "Only the hub's own page may do this."
         # Following a link from elsewhere to the page itself shows nothing without the secret.
         followed = headers.get("sec-fetch-mode") == "navigate" and not path.startswith("/api/")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from discreet.hub.catalogue import PublicCatalogue
 from discreet.hub.errors import HubRefusal
-from discreet.hub.titles import NoMatch, TitleIndex
+from discreet.hub.titles import NoMatch
 
 SHOWN_EXAMPLES = 20
 
@@ -64,9 +64,28 @@ def add(
     return added.rowcount > 0
 
 
-def remove(work: sqlite3.Connection, item: str) -> None:
-    """Forget that an item was seen."""
+def add_titles(
+    work: sqlite3.Connection,
+    catalogue: PublicCatalogue,
+    titles: Iterable[str],
+    *,
+    source: str,
+    now: str,
+) -> int:
+    """Note the items with these titles; return how many were not known. Other titles go."""
+    found = (catalogue.title_index.find(title) for title in titles)
+    return sum(
+        add(work, catalogue, item, source=source, now=now)
+        for item in found
+        if isinstance(item, str)
+    )
+
+
+def remove(work: sqlite3.Connection, item: str) -> str | None:
+    """Forget that an item was seen; return its title, if it was."""
+    row = work.execute("SELECT title FROM history WHERE item = ?", (item,)).fetchone()
     work.execute("DELETE FROM history WHERE item = ?", (item,))
+    return str(row[0]) if row else None
 
 
 def erase(work: sqlite3.Connection) -> None:
@@ -80,7 +99,7 @@ def import_list(
     work: sqlite3.Connection, catalogue: PublicCatalogue, titles: Iterable[str], *, now: str
 ) -> ImportResult:
     """Add the items of a person's own list; its other titles are kept for another catalogue."""
-    index = TitleIndex((item.id, item.title) for item in catalogue.items)
+    index = catalogue.title_index
     found = {title: index.find(title) for title in titles}
     work.executemany(
         "INSERT INTO unmatched VALUES (?, ?) ON CONFLICT DO NOTHING",
@@ -93,14 +112,14 @@ def import_pages(
     work: sqlite3.Connection, catalogue: PublicCatalogue, titles: Iterable[str], *, now: str
 ) -> ImportResult:
     """Add the items that a browser's page titles name; nothing else of them is kept."""
-    index = TitleIndex((item.id, item.title) for item in catalogue.items)
+    index = catalogue.title_index
     found = ((title, index.find_page(title)) for title in titles)
     return _import(work, catalogue, found, source="browser", now=now)
 
 
 def rematch(work: sqlite3.Connection, catalogue: PublicCatalogue, *, now: str) -> int:
     """Look kept titles up in a newer catalogue; return how many items that added."""
-    index = TitleIndex((item.id, item.title) for item in catalogue.items)
+    index = catalogue.title_index
     added = 0
     for title in unmatched(work):
         found = index.find(title)

@@ -1,4 +1,7 @@
-"""What all lists together have cost, in integers that only grow.
+"""What all lists together have cost, at every service, in integers that only grow.
+
+Services may compare notes, and a history is one person's whoever is told of it. So the amounts of
+all lists to all services add up, and it is this sum that the limit stops.
 
 Two kinds of items are told apart, and the difference is public: it depends on the controls and the
 catalogue alone.
@@ -14,10 +17,11 @@ not it is sent: choosing among lists would otherwise reveal more than was paid f
 
 import json
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from discreet.errors import InvalidArgument
-from discreet.hub.database import get_value, set_value
+from discreet.hub.database import get_shared, get_value, set_shared
 from discreet.hub.errors import HubRefusal
 from discreet.privacy.accountants import BasicAccountant, Budget
 from discreet.privacy.charges import NANO, Charge
@@ -30,13 +34,46 @@ _ACCOUNTANT = BasicAccountant()
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerTotals:
-    """What was spent on how many lists, the limit, and the categories that were sent openly."""
+class ServiceTotal:
+    """What was spent on lists to one service, and what went there unprotected."""
 
     lists: int
     total: Charge
-    limit: float
     openly: tuple[str, ...]
+
+    @property
+    def epsilon(self) -> float:
+        """The sum over its lists, for items that were never open."""
+        return self.total.nano_epsilon / NANO
+
+
+NOTHING_SPENT = ServiceTotal(0, Charge(), ())
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerTotals:
+    """What was spent on lists to all services, the limit, and what was sent openly."""
+
+    limit: float
+    services: Mapping[str, ServiceTotal]
+
+    @property
+    def lists(self) -> int:
+        """How many lists there were."""
+        return sum(each.lists for each in self.services.values())
+
+    @property
+    def total(self) -> Charge:
+        """The sum over all lists to all services."""
+        total = Charge()
+        for each in self.services.values():
+            total += each.total
+        return total
+
+    @property
+    def openly(self) -> tuple[str, ...]:
+        """The categories that went to any service as they were."""
+        return tuple(dict.fromkeys(name for each in self.services.values() for name in each.openly))
 
     @property
     def epsilon(self) -> float:
@@ -56,15 +93,20 @@ def charge_of(event: PrivacyEvent | None) -> Charge:
 
 
 def totals(work: sqlite3.Connection) -> LedgerTotals:
-    """Return what was spent so far."""
-    total, lists = Charge(), 0
-    openly: dict[str, None] = {}
-    rows = work.execute("SELECT nano_epsilon, nano_rho, pico_delta, openly FROM ledger")
-    for epsilon, rho, delta, names in rows:
-        total += Charge(epsilon, rho, delta)
-        lists += 1
-        openly.update(dict.fromkeys(json.loads(names)))
-    return LedgerTotals(lists, total, float(get_value(work, "limit", DEFAULT_LIMIT)), tuple(openly))
+    """Return what was spent so far, by service."""
+    found: dict[str, ServiceTotal] = {}
+    rows = work.execute(
+        "SELECT service, nano_epsilon, nano_rho, pico_delta, openly FROM shared.ledger "
+        "ORDER BY number"
+    )
+    for service, epsilon, rho, delta, names in rows:
+        before = found.get(service, NOTHING_SPENT)
+        found[service] = ServiceTotal(
+            before.lists + 1,
+            before.total + Charge(epsilon, rho, delta),
+            tuple(dict.fromkeys((*before.openly, *json.loads(names)))),
+        )
+    return LedgerTotals(float(get_shared(work, "limit", DEFAULT_LIMIT)), found)
 
 
 def book(work: sqlite3.Connection, charge: Charge, *, openly: tuple[str, ...], now: str) -> int:
@@ -77,10 +119,11 @@ def book(work: sqlite3.Connection, charge: Charge, *, openly: tuple[str, ...], n
             f"This list would bring the total to ε {after.nano_epsilon / NANO:.3g}, above the "
             f"limit of ε {before.limit:g} that you set. The last list can still be sent."
         )
+    amounts = (charge.nano_epsilon, charge.nano_rho, charge.pico_delta)
     made = work.execute(
-        "INSERT INTO ledger (made, nano_epsilon, nano_rho, pico_delta, openly) "
-        "VALUES (?, ?, ?, ?, ?)",
-        (now, charge.nano_epsilon, charge.nano_rho, charge.pico_delta, json.dumps(openly)),
+        "INSERT INTO shared.ledger (service, made, nano_epsilon, nano_rho, pico_delta, openly) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (get_value(work, "service"), now, *amounts, json.dumps(openly)),
     )
     assert made.lastrowid is not None
     return made.lastrowid
@@ -90,4 +133,4 @@ def set_limit(work: sqlite3.Connection, limit: float) -> None:
     """Set the most that all lists together may cost."""
     if not 0 < limit <= MOST_LIMIT:
         raise InvalidArgument("limit", f"must be above 0 and at most {MOST_LIMIT:g}")
-    set_value(work, "limit", limit)
+    set_shared(work, "limit", limit)

@@ -75,6 +75,11 @@ def load(work: sqlite3.Connection, catalogue: PublicCatalogue) -> dict[str, floa
     return kept["places"] if kept and kept["catalogue"] == catalogue.digest else {}
 
 
+def attention(place: float | None, *, size: int) -> float:
+    """Return the attention that an item at this place of so many gets; None is the last one."""
+    return math.exp(-FALL * min(size if place is None else place, size) / size)
+
+
 def expectation(
     catalogue: Catalogue, places: Mapping[str, float], *, typical: int
 ) -> Expectation | None:
@@ -85,7 +90,5 @@ def expectation(
 @lru_cache(maxsize=2)
 def _expectation(catalogue: Catalogue, places: str, typical: int) -> Expectation:
     known, size = json.loads(places), len(catalogue.items)
-    popularity = {
-        item: math.exp(-FALL * min(known.get(item, size), size) / size) for item in catalogue.items
-    }
+    popularity = {item: attention(known.get(item), size=size) for item in catalogue.items}
     return Expectation.of(catalogue=catalogue, popularity=popularity, typical=typical)

@@ -34,7 +34,8 @@ from discreet.families.collaborative.on_device.perturbation import event_of, per
 from discreet.families.collaborative.on_device.quantification import quantify
 from discreet.hub import choices as controls
 from discreet.hub import history, ledger, popularity
-from discreet.hub.catalogue import PublicCatalogue, require
+from discreet.hub.accepted import require
+from discreet.hub.catalogue import PublicCatalogue
 from discreet.hub.database import get_value, set_value
 from discreet.hub.errors import HubRefusal
 from discreet.hub.explanations import ReleaseFacts
@@ -121,7 +122,8 @@ def latest(work: sqlite3.Connection) -> StoredRelease | None:
     """Return the last list, if there ever was one."""
     row = work.execute(
         "SELECT number, made, nano_epsilon, choices, catalogue, items, releases.openly, basis, "
-        "sent, sent_as FROM releases JOIN ledger USING (number) ORDER BY number DESC LIMIT 1"
+        "sent, sent_as FROM releases JOIN shared.ledger AS ledger USING (number) "
+        "ORDER BY number DESC LIMIT 1"
     ).fetchone()
     if row is None:
         return None

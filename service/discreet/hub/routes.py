@@ -1,4 +1,4 @@
-"""The hub's own routes, for its own page: `/api/...` in, JSON out.
+"""The hub's own routes, for its own page: `/api/services/{name}/...` in, JSON out.
 
 Handlers are plain functions, which the framework runs in threads: SQLite and the server are waited
 for there, and the page stays quick. Only the upload is read as it comes, into a private file.
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -19,10 +20,12 @@ from discreet.hub import reading, views
 from discreet.hub.catalogue import LONGEST_NAME
 from discreet.hub.choices import Choices
 from discreet.hub.errors import HubRefusal
-from discreet.hub.hub import Hub
+from discreet.hub.hub import CatalogueUpdate
+from discreet.hub.services import HubServices
 from discreet.hub.views import Json
 
 Text = Annotated[str, Query(max_length=LONGEST_NAME)]
+ServiceName = Annotated[str, InPath(max_length=64)]
 
 
 class HubBody(BaseModel):
@@ -53,76 +56,108 @@ class CreateBody(HubBody):
     early: bool = False
 
 
-def router(hub: Hub, folder: Path) -> APIRouter:
+class OfferBody(HubBody):
+    """An agreement to the offered catalogue whose difference was shown, or a refusal of it."""
+
+    digest: str = Field(max_length=64)
+    accept: bool
+
+
+def router(services: HubServices, folder: Path) -> APIRouter:
     """Return the routes of one person's hub; uploads pass through `folder`."""
-    api = APIRouter(prefix="/api")
+    api = APIRouter(prefix="/api/services")
 
-    @api.get("/state")
-    def state() -> Json:
-        return views.state(hub)
+    @api.get("")
+    def listed() -> Json:
+        return views.services(services)
 
-    @api.post("/catalogue")
-    def fetch_catalogue() -> Json:
-        return {"rematched": hub.fetch_catalogue(), "state": views.state(hub)}
+    @api.get("/{name}/state")
+    def state(name: ServiceName) -> Json:
+        return views.state(services.service(name))
 
-    @api.get("/items")
-    def items(search: Text = "", category: Text = "") -> Json:
-        return views.search(hub, text=search, category=category)
+    @api.post("/{name}/catalogue")
+    def fetch_catalogue(name: ServiceName) -> Json:
+        update = services.fetch_catalogue(name)
+        return {**asdict(update), "state": views.state(services.service(name))}
 
-    @api.get("/history")
-    def full_history() -> Json:
-        return views.full_history(hub)
-
-    @api.post("/history")
-    def see(body: SeenBody) -> Json:
-        if body.seen:
-            hub.see(body.item)
+    @api.post("/{name}/catalogue/offer")
+    def decide_offer(name: ServiceName, body: OfferBody) -> Json:
+        update = CatalogueUpdate(0)
+        if body.accept:
+            update = services.accept_catalogue(name, body.digest)
         else:
-            hub.unsee(body.item)
-        return views.state(hub)
+            services.service(name).refuse_catalogue()
+        return {**asdict(update), "state": views.state(services.service(name))}
 
-    @api.delete("/history")
-    def erase() -> Json:
-        hub.erase_history()
-        return views.state(hub)
+    @api.delete("/{name}/pins")
+    def reset_pins(name: ServiceName) -> Json:
+        services.service(name).reset_pins()
+        return views.state(services.service(name))
 
-    @api.post("/import")
-    async def import_file(request: Request) -> Json:
-        handle, name = tempfile.mkstemp(prefix="upload-", dir=folder)
+    @api.get("/{name}/items")
+    def items(name: ServiceName, search: Text = "", category: Text = "") -> Json:
+        return views.search(services.service(name), text=search, category=category)
+
+    @api.get("/{name}/history")
+    def full_history(name: ServiceName) -> Json:
+        return views.full_history(services.service(name))
+
+    @api.post("/{name}/history")
+    def see(name: ServiceName, body: SeenBody) -> Json:
+        if body.seen:
+            services.see(name, body.item)
+        else:
+            services.unsee(name, body.item)
+        return views.state(services.service(name))
+
+    @api.delete("/{name}/history")
+    def erase(name: ServiceName) -> Json:
+        services.erase_history()
+        return views.state(services.service(name))
+
+    @api.post("/{name}/import")
+    async def import_file(name: ServiceName, request: Request) -> Json:
+        hub = services.service(name)
+        handle, path = tempfile.mkstemp(prefix="upload-", dir=folder)
         try:
             await _receive(request, handle)
-            imported = await run_in_threadpool(hub.import_file, Path(name))
+            imported = await run_in_threadpool(services.import_file, name, Path(path))
             return {**asdict(imported), "state": await run_in_threadpool(views.state, hub)}
         finally:
-            await run_in_threadpool(os.unlink, name)
+            await run_in_threadpool(os.unlink, path)
 
-    @api.put("/choices")
-    def choose(body: Choices) -> Json:
+    @api.put("/{name}/choices")
+    def choose(name: ServiceName, body: Choices) -> Json:
+        hub = services.service(name)
         hub.choose(body)
         return views.state(hub)
 
-    @api.put("/limits")
-    def limits(body: LimitsBody) -> Json:
+    @api.put("/{name}/limits")
+    def limits(name: ServiceName, body: LimitsBody) -> Json:
+        hub = services.service(name)
         hub.set_limits(limit=body.limit, threshold=body.threshold)
         return views.state(hub)
 
-    @api.post("/releases")
-    def create(body: CreateBody) -> Json:
+    @api.post("/{name}/releases")
+    def create(name: ServiceName, body: CreateBody) -> Json:
+        hub = services.service(name)
         hub.create(after=body.after, agreed=body.nano_epsilon, early=body.early)
         return views.state(hub)
 
-    @api.post("/releases/{number}/send")
-    def send(number: int) -> Json:
+    @api.post("/{name}/releases/{number}/send")
+    def send(name: ServiceName, number: int) -> Json:
+        hub = services.service(name)
         hub.send(number)
         return views.state(hub)
 
-    @api.post("/client")
-    def replace_client() -> Json:
+    @api.post("/{name}/client")
+    def replace_client(name: ServiceName) -> Json:
+        hub = services.service(name)
         return {**asdict(hub.replace_client()), "state": views.state(hub)}
 
-    @api.post("/recommendations")
-    def recommend() -> Json:
-        return views.rows(hub.recommend())
+    @api.post("/{name}/recommendations")
+    def recommend(name: ServiceName) -> Json:
+        return views.rows(services.service(name).recommend())
 
     return api
 

@@ -6,12 +6,13 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
-from discreet.hub import catalogue as catalogues
+from discreet.hub import accepted, history, identity, ledger, offers, releases
 from discreet.hub import choices as controls
-from discreet.hub import history, identity, ledger, releases
-from discreet.hub.catalogue import CatalogueSource, PublicCatalogue
+from discreet.hub.accepted import CatalogueSource
+from discreet.hub.catalogue import PublicCatalogue
 from discreet.hub.explanations import explain
 from discreet.hub.hub import Hub, ShownRow
+from discreet.hub.services import HubServices
 from discreet.hub.titles import normalise
 from discreet.privacy.charges import NANO
 
@@ -21,13 +22,36 @@ STALE = timedelta(days=1)
 """How old a catalogue, and what is popular in it, may be when the page is opened."""
 
 
+def services(every: HubServices) -> Json:
+    """Return the services by name, with what each was told so far, and the sum over all of them.
+
+    A service that the hub was started with before is in the sum and not in the list.
+    """
+    with every.first.database.transaction() as work:
+        totals = ledger.totals(work)
+    return {
+        "services": [
+            {
+                "name": name,
+                "url": hub.server.url if hub.server else None,
+                "epsilon": totals.services.get(name, ledger.NOTHING_SPENT).epsilon,
+            }
+            for name, hub in every.hubs.items()
+        ],
+        "epsilon": totals.epsilon,
+        "limit": totals.limit,
+    }
+
+
 def state(hub: Hub) -> Json:
-    """Return everything but lists of items."""
+    """Return everything about one service but lists of items."""
     hub.prepare_quotes()
     with hub.database.transaction() as work:
-        catalogue, source = catalogues.load(work), catalogues.source_of(work)
+        catalogue, source = accepted.load(work), accepted.source_of(work)
         totals = ledger.totals(work)
+        here = totals.services.get(hub.name, ledger.NOTHING_SPENT)
         shown: Json = {
+            "service": hub.name,
             "server": hub.server and {"url": hub.server.url, "recommender": hub.server.recommender},
             "fetch": _wants_catalogue(hub, source),
             "client": identity.client(work),
@@ -39,21 +63,34 @@ def state(hub: Hub) -> Json:
                 "epsilon": totals.epsilon,
                 "limit": totals.limit,
                 "openly": totals.openly,
+                "here": {"lists": here.lists, "epsilon": here.epsilon, "openly": here.openly},
+                "services": [
+                    {"name": name, "lists": each.lists, "epsilon": each.epsilon}
+                    for name, each in totals.services.items()
+                ],
             },
             "threshold": releases.threshold(work),
             "catalogue": None,
+            "offered": None,
             "quote": None,
             "release": None,
         }
         if catalogue is None or source is None:
             return shown
         seen = releases.known_history(work, catalogue)
+        sizes = dict(catalogue.sizes)
+        for names in catalogue.pinned.values():
+            for name in names:
+                sizes.setdefault(name, 0)
+                sizes[name] += 1
         return shown | {
             "catalogue": {
                 **asdict(source),
                 "items": len(catalogue.items),
-                "categories": [{"name": name, "items": n} for name, n in catalogue.sizes.items()],
+                "pinned": len(catalogue.pinned),
+                "categories": [{"name": name, "items": n} for name, n in sizes.items()],
             },
+            "offered": offers.waiting(work, seen=seen),
             "outside": shown["history"] - len(seen),
             "quote": _quote(work, catalogue, totals, seen),
             "release": _release(work, catalogue, totals, seen),
@@ -130,7 +167,7 @@ def search(hub: Hub, *, text: str, category: str) -> Json:
     """Return items of the catalogue that fit, and whether they were seen."""
     wanted = normalise(text).text
     with hub.database.transaction() as work:
-        catalogue = catalogues.require(work)
+        catalogue = accepted.require(work)
         seen = set(history.seen(work))
     fitting = [
         item
@@ -146,7 +183,7 @@ def search(hub: Hub, *, text: str, category: str) -> Json:
 def full_history(hub: Hub) -> Json:
     """Return the history, the newest first, and the titles that no item has."""
     with hub.database.transaction() as work:
-        catalogue = catalogues.load(work)
+        catalogue = accepted.load(work)
         return {
             "items": [asdict(each) for each in history.listed(work, catalogue)],
             "unmatched": history.unmatched(work),

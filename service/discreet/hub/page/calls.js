@@ -16,6 +16,12 @@ export function takeSecret() {
 
 export class HubError extends Error {}
 
+let service = '';
+
+// Which service the page is about.
+export const useService = (name) => { service = name; };
+
+// `path` is of the service that is shown, or of all of them if it is empty.
 // `body` is a file, sent as it is, or anything that JSON can hold.
 export async function call(method, path, body) {
   const headers = { [HEADER]: sessionStorage.getItem(KEPT) ?? '' };
@@ -26,7 +32,8 @@ export async function call(method, path, body) {
   }
   let answer;
   try {
-    answer = await fetch(`/api/${path}`, {
+    const address = path ? `/${encodeURIComponent(service)}/${path}` : '';
+    answer = await fetch(`/api/services${address}`, {
       method, headers, body: content, cache: 'no-store', signal: AbortSignal.timeout(PATIENCE_MS),
     });
   } catch {

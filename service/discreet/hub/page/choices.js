@@ -28,8 +28,7 @@ export class Choices {
   read() {
     const levels = {};
     for (const group of id('categories').querySelectorAll('fieldset')) {
-      const chosen = group.querySelector('input:checked')?.value ?? 'perturbed';
-      if (chosen !== 'perturbed') levels[group.dataset.category] = chosen;
+      levels[group.dataset.category] = group.querySelector('input:checked')?.value ?? 'no';
     }
     const own = STRENGTH.find((control) => control.checked)?.value === 'own';
     return {
@@ -59,7 +58,7 @@ export class Choices {
     id('by-category').checked = choices.by_category;
     id('finer').hidden = choices.overall !== 'perturbed';
     for (const name of ['categories', 'finer-hint']) id(name).hidden = !choices.by_category;
-    this.listCategories(catalogue.categories, choices.levels);
+    this.listCategories(catalogue.categories, choices);
     for (const control of STRENGTH) control.checked = (control.value === 'own') === (choices.epsilon !== null);
     if (choices.epsilon !== null && document.activeElement !== id('own-epsilon')) id('own-epsilon').value = choices.epsilon;
     id('own-epsilon').disabled = choices.epsilon === null;
@@ -68,7 +67,8 @@ export class Choices {
     this.offer(state);
   }
 
-  listCategories(categories, levels) {
+  // A category that came after the choice was made is "nothing" until it is chosen for.
+  listCategories(categories, { by_category: byCategory, levels }) {
     const holder = id('categories');
     const key = categories.map(({ name, items }) => `${name} ${items}`).join('\n');
     if (holder.dataset.key !== key) {
@@ -76,7 +76,7 @@ export class Choices {
       holder.replaceChildren(...categories.map((category, place) => this.control(category, place)));
     }
     for (const group of holder.querySelectorAll('fieldset')) {
-      const level = levels[group.dataset.category] ?? 'perturbed';
+      const level = levels[group.dataset.category] ?? (byCategory ? 'no' : 'perturbed');
       for (const input of group.querySelectorAll('input')) input.checked = input.value === level;
     }
   }

@@ -1,9 +1,10 @@
 // The page: one state from the hub, shown by four parts.
 
-import { HubError, call, takeSecret } from './calls.js';
+import { HubError, call, takeSecret, useService } from './calls.js';
 import { Choices } from './choices.js';
-import { epsilon, id, number, onClick, times, when } from './elements.js';
+import { element, epsilon, id, number, onClick, times, when } from './elements.js';
 import { History } from './history.js';
+import { Offer } from './offer.js';
 import { Release } from './release.js';
 import { Rows } from './rows.js';
 
@@ -12,6 +13,7 @@ class Page {
     this.history = new History(this);
     this.choices = new Choices(this);
     this.release = new Release(this);
+    this.offer = new Offer(this);
     this.rows = new Rows(this);
     id('limits').addEventListener('submit', (event) => {
       event.preventDefault();
@@ -19,6 +21,7 @@ class Page {
     });
     onClick(id('new-client'), () => this.attempt(() => this.replaceClient()));
     onClick(id('fetch-catalogue'), () => this.attempt(() => this.fetchCatalogue()));
+    id('services').addEventListener('change', () => this.attempt(() => this.open(id('services').value)));
     addEventListener('hashchange', () => takeSecret() && this.start());
   }
 
@@ -28,13 +31,22 @@ class Page {
       return;
     }
     await this.attempt(async () => {
-      const state = await call('GET', 'state');
-      this.show(state);
-      id('body').hidden = false;
-      // The catalogue is public and always fetched whole: asking for it reveals nothing.
-      if (state.fetch) await this.fetchCatalogue();
-      if (this.state.catalogue) await this.history.refresh();
+      const { services } = await call('GET', '');
+      id('services').replaceChildren(...services.map(({ name }) => new Option(name, name)));
+      id('services-holder').hidden = services.length < 2;
+      await this.open(services[0].name);
     });
+  }
+
+  async open(service) {
+    useService(service);
+    const state = await call('GET', 'state');
+    id('rows').replaceChildren();
+    this.show(state);
+    id('body').hidden = false;
+    // The catalogue is public and always fetched whole: asking for it reveals nothing.
+    if (state.fetch) await this.fetchCatalogue();
+    if (this.state.catalogue) await this.history.refresh();
   }
 
   // Runs work that may fail; shows why and leaves everything as it was.
@@ -83,13 +95,18 @@ class Page {
     this.choices.show(state);
     this.release.show(state);
     this.rows.show(state);
+    this.offer.show(state);
+    id('by-service').hidden = totals.services.length < 2;
+    id('by-service').replaceChildren(...totals.services.map(({ name, lists, epsilon: spent }) => element('li', {},
+      element('span', {}, name), `${epsilon(spent)} in ${times(lists, 'list')}`)));
   }
 
   async fetchCatalogue() {
-    const { rematched, state } = await call('POST', 'catalogue');
+    const { rematched, offered, state } = await call('POST', 'catalogue');
     this.show(state);
     await this.history.refresh();
-    this.showStatus(`The catalogue is up to date.${rematched ? ` ${times(rematched, 'title')} of your imports could be matched now.` : ''}`);
+    if (offered) this.showStatus('The server offers another catalogue. Look at what is different.');
+    else this.showStatus(`The catalogue is up to date.${rematched ? ` ${times(rematched, 'title')} of your imports could be matched now.` : ''}`);
   }
 
   async saveLimits() {

@@ -15,7 +15,9 @@ export class Release {
     if (!release) return;
     this.compare(release.profile);
     id('release-epsilon').textContent = epsilon(release.epsilon);
+    const elsewhere = totals.services.filter(({ name }) => name !== state.service);
     id('total-epsilon').textContent = `${epsilon(totals.epsilon)} in ${times(totals.lists, 'list')}`
+      + (elsewhere.length ? `, of which ${epsilon(totals.here.epsilon)} here` : '')
       + (totals.openly.length ? `; sent unprotected at least once: ${totals.openly.join(', ')}` : '');
     id('reveals').replaceChildren(...release.reveals.map((text) => element('li', {}, text)));
     id('client').textContent = state.client;

@@ -20,10 +20,12 @@ export class Rows {
     id('fetch-rows').textContent = 'Update recommendations';
   }
 
-  row({ category, items, personalised, seen }, place) {
-    const heading = element('h3', { id: `row-${place}` }, category ?? 'For you',
-      element('small', {}, category === null ? (personalised ? ' from your list' : ' popular: the server knows nothing about you')
-        : ` you have seen ${times(seen, 'item')}`));
+  row({ category, items, personalised, seen, local }, place) {
+    const about = local ? ' made on this device from what is popular and your history; nothing was sent'
+      : category !== null ? ` you have seen ${times(seen, 'item')}`
+        : personalised ? ' from your list' : ' popular: the server knows nothing about you';
+    const heading = element('h3', { id: `row-${place}` },
+      local ? 'For you' : category ?? 'From the server', element('small', {}, about));
     const list = element('ul', { className: 'cards', tabIndex: 0 }, ...items.map((item) => this.card(item)));
     list.setAttribute('aria-labelledby', heading.id);
     return element('section', { className: 'recommended-row' }, heading, list);
