@@ -12,7 +12,16 @@ from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 from discreet.hub.database import Database
 from discreet.hub.hub import Hub
 from discreet.hub.server import RecommendationServer
-from tests.browser.test_hub import CATALOGUE, NAME, create, import_history, level, prepare, send
+from tests.browser.test_hub import (
+    CATALOGUE,
+    NAME,
+    create,
+    import_history,
+    level,
+    noisy,
+    prepare,
+    send,
+)
 from tests.demo_server import demo_server
 from tests.hub.living import living
 from tests.requirements import find_chromium
@@ -64,6 +73,7 @@ def paint(folder: Path) -> list[Path]:
             with living(hub, folder=Path(data)) as running:
                 page = _open(browser, running.page, 1120, "light")
                 import_history(page, seen())
+                noisy(page)
                 page.locator("#by-category").check()
                 level(page, "Crime", "no")
                 # Less noise than the automatic choice, so that the picture shows a resemblance.

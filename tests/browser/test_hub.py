@@ -90,6 +90,7 @@ def staged(browser: Browser, demo: Demo, key: str, folder: Path, **context: Any)
             watched.watch()
             watched.page.goto(hub.page)
             expect(watched.page.locator("#items .tile").first).to_be_visible()
+            noisy(watched.page)
             yield Stage(hub, tap, watched.page, watched)
             tab.close()
             # No error, no other host, and the secret in no address that is sent.
@@ -100,6 +101,13 @@ def staged(browser: Browser, demo: Demo, key: str, folder: Path, **context: Any)
 def stage(browser: Browser, demo: Demo, key: str, tmp_path: Path) -> Iterator[Stage]:
     with staged(browser, demo, key, tmp_path) as running:
         yield running
+
+
+def noisy(page: Page) -> None:
+    """At first nothing may leave: let a noisy list."""
+    with page.expect_response("**/choices"):
+        page.locator("[name=overall][value=perturbed]").check()
+    expect(page.locator("#create")).to_contain_text("Create noisy list")
 
 
 def upload(page: Page, content: str | bytes, name: str = "history.csv") -> None:
@@ -173,16 +181,21 @@ def test_from_a_history_to_recommendations(stage: Stage) -> None:
     (profile,) = stage.profiles()
     assert profile["items"] == items
     assert profile["client"] == client
-    # Rows: overall, then by the true history; nothing in them that was seen.
+    # Rows: made here, the server's overall, then by the true history; nothing that was seen.
     headings = [
         text.split(" you have seen ")[0] for text in page.locator("#rows h3").all_inner_texts()
     ]
-    assert headings[0].startswith("For you")
+    assert headings[0].startswith("For you made on this device")
+    assert headings[1].startswith("From the server from your list")
     order = sorted(sorted_categories(stage), key=lambda name: -counted(HISTORY)[name])
-    assert headings[1:] == order
-    offered = {card.get_attribute("data-item") for card in page.locator("#rows li").all()}
+    assert headings[2:] == order
+    rows = page.locator("#rows section").all()
+    here, *there = (
+        {card.get_attribute("data-item") for card in row.locator("li").all()} for row in rows
+    )
+    offered = set().union(*there)
     assert len(offered) > 50
-    assert not offered & set(HISTORY)
+    assert not (here | offered) & set(HISTORY)
     assert not offered & set(items)
     first = page.locator("#rows li").first
     first.get_by_role("button").click()
@@ -282,7 +295,7 @@ def test_the_control_all(stage: Stage) -> None:
     expect(page.locator("#reveals")).to_contain_text("it cannot be undone")
     send(page)
     assert stage.profiles()[-1]["items"] == sorted(HISTORY[:5])
-    expect(page.locator("#rows h3").first).to_contain_text("from your list")
+    expect(page.locator("#rows h3").nth(1)).to_contain_text("from your list")
     # The total no longer lets anyone believe that everything is protected.
     expect(page.locator("#total-epsilon")).to_contain_text("sent unprotected at least once")
 
@@ -496,9 +509,10 @@ def test_the_program_itself_goes_on_where_another_hub_stopped(
 ) -> None:
     server = RecommendationServer(url=demo.url, recommender=NAME, key=key)
     page = browser.new_page()
-    with living(Hub(Database(tmp_path, "films"), server), folder=tmp_path) as hub:
+    with living(Hub(Database(tmp_path, NAME), server), folder=tmp_path) as hub:
         page.goto(hub.page)
         import_history(page, HISTORY[:3])
+        noisy(page)
         create(page)
         send(page)
         items = shown_items(page)
@@ -512,3 +526,68 @@ def test_the_program_itself_goes_on_where_another_hub_stopped(
         assert shown_items(page) == items
         send(page)
     page.close()
+
+
+def test_a_changed_catalogue_is_a_difference_that_needs_agreement(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with recommending(json.loads(json.dumps(CATALOGUE))) as served:
+        server = RecommendationServer(url=served.url, recommender=FILMS, key=FILMS_KEY)
+        with living(Hub(Database(tmp_path, "films"), server), folder=tmp_path) as hub:
+            page = browser.new_page()
+            page.goto(hub.page)
+            import_history(page, HISTORY[:2])
+            expect(page.locator("#offer")).to_be_hidden()
+            moved = next(each for each in served.catalogue["items"] if each["id"] == HISTORY[0])
+            before, moved["categories"] = moved["categories"], ["Westerns"]
+            page.locator("#settings summary").click()
+            page.locator("#fetch-catalogue").click()
+            expect(page.locator("#offer-changes")).to_contain_text("1 item in other categories")
+            expect(page.locator("#offer-changes")).to_contain_text("New categories: Westerns")
+            page.locator("#offer-moved summary").click()
+            line = page.locator("#offer-moved li")
+            expect(line).to_contain_text(f"{moved['title']}: {', '.join(before)} → Westerns")
+            expect(line).to_contain_text("in your history")
+            found = Axe().run(page).response["violations"]
+            assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+            page.locator("#offer-refuse").click()
+            expect(page.locator("#offer")).to_be_hidden()
+            page.locator("#fetch-catalogue").click()
+            page.locator("#offer-accept").click()
+            expect(page.locator("#status")).to_contain_text("The new catalogue is used")
+            expect(page.locator("#about-pins")).to_contain_text("1 item had other categories")
+            # A category that came later says nothing until it is chosen for.
+            page.locator("[name=overall][value=perturbed]").check()
+            page.locator("#by-category").check()
+            expect(page.locator('fieldset[data-category="Westerns"]')).to_be_visible()
+            page.locator("#reset-pins").click()
+            expect(page.locator("#pins")).to_be_hidden()
+            page.close()
+
+
+def test_several_services_in_one_page(browser: Browser, tmp_path: Path) -> None:
+    items = [{"id": "b1", "title": TITLES[HISTORY[0]], "categories": ["Paper"]},
+             {"id": "b2", "title": "Another Book", "categories": ["Ink"]}]  # fmt: skip
+    with recommending(CATALOGUE) as films, recommending({"items": items}) as books:
+        hubs = [
+            Hub(Database(tmp_path, name), RecommendationServer(each.url, FILMS, FILMS_KEY))
+            for name, each in (("films", films), ("books", books))
+        ]
+        with living(*hubs, folder=tmp_path) as hub:
+            page = browser.new_page()
+            page.goto(hub.page)
+            import_history(page, HISTORY[:3])
+            noisy(page)
+            create(page)
+            page.locator("#services").select_option("books")
+            expect(page.locator("#history-count")).to_have_text("1 item")
+            expect(page.locator("#look")).to_be_hidden()
+            noisy(page)
+            create(page)
+            expect(page.locator("#total-epsilon")).to_contain_text("here")
+            page.locator("#settings summary").click()
+            expect(page.locator("#by-service li")).to_have_count(2)
+            page.locator("#services").select_option("films")
+            expect(page.locator("#history-count")).to_have_text("3 items")
+            page.close()
+    assert films.profiles == books.profiles == {}, "creating is not sending"

@@ -45,8 +45,9 @@ class Page {
     this.show(state);
     id('body').hidden = false;
     // The catalogue is public and always fetched whole: asking for it reveals nothing.
+    // It lists the items itself; listing them twice would take them from under the keyboard.
     if (state.fetch) await this.fetchCatalogue();
-    if (this.state.catalogue) await this.history.refresh();
+    else if (state.catalogue) await this.history.refresh();
   }
 
   // Runs work that may fail; shows why and leaves everything as it was.
