@@ -14,7 +14,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from discreet.families.collaborative.on_device.catalogue import Level
+from discreet.hub import enrolment
+from discreet.hub.choices import Choices
 from discreet.hub.database import Database
+from discreet.hub.errors import ServerError
 from discreet.hub.hub import Hub
 from discreet.hub.server import RecommendationServer
 from tests.browser.conftest import Watched
@@ -162,11 +166,12 @@ def test_from_a_history_to_recommendations(stage: Stage) -> None:
     expect(page.locator("#price")).to_contain_text("This list costs ε 0.")
     price = page.locator("#create").inner_text().removeprefix("Create noisy list for ")
     create(page)
-    # Paid and shown, and nothing was requested but what is public, under another id.
+    # Paid and shown, and nothing was requested but what is public, for nobody.
     (_, first, _), (_, second, asked) = stage.requests()
-    assert (first, second) == (f"/recommenders/{NAME}/catalogue", "/recommend/batch")
+    public = f"/recommenders/{NAME}"
+    assert (first, second) == (f"{public}/catalogue", f"{public}/popular?limit=100")
+    assert asked is None
     client = page.locator("#client").text_content() or ""
-    assert all(each["client"].startswith("anybody-") for each in asked["requests"])
     expect(page.locator("#release-epsilon")).to_have_text(price)
     expect(page.locator("#total")).to_have_text(f"{price} spent of 2")
     items = shown_items(page)
@@ -241,7 +246,7 @@ def test_no_raw_item_outside_the_release_ever_leaves(stage: Stage) -> None:
     assert [item for item in HISTORY if TITLES[item] in left] == []
     # And nothing else: four kinds of requests, with these fields.
     for method, path, body in stage.requests():
-        if path.endswith("/catalogue"):
+        if path.endswith(("/catalogue", "/popular?limit=100")):
             assert (method, body) == ("GET", None)
         elif path.endswith("/profiles"):
             assert set(body) == {"client", "items", "replace"}
@@ -249,11 +254,7 @@ def test_no_raw_item_outside_the_release_ever_leaves(stage: Stage) -> None:
             assert path == "/recommend/batch"
             asked = [each.pop("category", None) for each in body["requests"]]
             assert asked == [None, *sorted_categories(stage)]
-            ((limit, anybody),) = {
-                (each.pop("limit"), each["client"].startswith("anybody-"))
-                for each in body["requests"]
-            }
-            assert limit == (100 if anybody else 40)
+            assert {each.pop("limit") for each in body["requests"]} == {40}
             assert {tuple(sorted(each)) for each in body["requests"]} == {("client", "recommender")}
 
 
@@ -591,3 +592,19 @@ def test_several_services_in_one_page(browser: Browser, tmp_path: Path) -> None:
             expect(page.locator("#history-count")).to_have_text("3 items")
             page.close()
     assert films.profiles == books.profiles == {}, "creating is not sending"
+
+
+def test_a_device_with_a_key_of_its_own(demo: Demo, key: str, tmp_path: Path) -> None:
+    body = {"client": "ada", "recommenders": [NAME], "label": "tablet"}
+    code = demo.call("POST", "/enrolments", body)["code"]
+    device = enrolment.enrol(url=demo.url, code=code, recommender=None)
+    hub = Hub(Database(tmp_path, NAME), device.server())
+    hub.fetch_catalogue()
+    hub.choose(Choices(overall=Level.ALL))
+    hub.see(HISTORY[0])
+    hub.send(hub.create(after=0, agreed=0, early=False).number)
+    assert any(row.items for row in hub.recommend())
+    # It opens nothing of anybody else's.
+    with pytest.raises(ServerError, match="scope that this needs"):
+        device.server().send_profile("grace", [])
+    assert [row.items for row in device.server().recommend("grace", [])] == [()]

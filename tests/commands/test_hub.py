@@ -50,6 +50,8 @@ def test_it_is_bound_to_loopback_and_a_taken_port_is_said(
         ([], "--server: is missing"),
         (["--server", "https://x.example"], "--recommender: is missing"),
         (["--server", "https://x.example", "--recommender", "films"], "--key-file: is missing"),
+        (["--recommender", "films"], "--server: is missing, and --recommender"),
+        (["--code", "abcd"], "--server: is missing, and --code"),
         (["--demo", "--catalogue", "x"], "--catalogue: cannot be given with --demo"),
         (["--catalogue", "nowhere.json"], "--catalogue: cannot read"),
         (

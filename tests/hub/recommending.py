@@ -25,12 +25,24 @@ class Recommending:
     asked: list[tuple[str, str, dict[str, str], Any]] = field(default_factory=list)
     profiles: dict[str, list[str]] = field(default_factory=dict)
     fault: tuple[int, bytes] | None = None
+    code: str = "7Q4F-9M2X-0TRW"
     popular: list[str] = field(default_factory=list)
     """The most popular first; whatever is not named follows in the catalogue's order."""
 
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         if method == "GET" and path == f"/recommenders/{NAME}/catalogue":
             return 200, self.catalogue
+        if method == "GET" and path == f"/recommenders/{NAME}/popular?limit=100":
+            rows = [None, *self.catalogue.get("categories", [])]
+            ask = [{"client": "", "limit": 100, "category": category} for category in rows]
+            found = [[item["id"] for item in self._recommend(each)["items"]] for each in ask]
+            named = zip(rows, found, strict=True)
+            return 200, {"rows": [{"category": c, "items": ids} for c, ids in named]}
+        if method == "POST" and path == "/enrolments/redeem":
+            if body["code"] != self.code:
+                return 404, {"detail": "no such code"}
+            self.code = ""
+            return 201, {"key": KEY, "client": "client-17", "recommenders": [NAME], "id": "x"}
         if method == "POST" and path == f"/recommenders/{NAME}/profiles":
             known = {item["id"] for item in self.catalogue["items"]}
             unknown = [item for item in body["items"] if item not in known]
@@ -68,7 +80,10 @@ def recommending(catalogue: dict[str, Any]) -> Iterator[Recommending]:
             served.asked.append((self.command, self.path, dict(self.headers), body))
             if served.fault is not None:
                 status, data = served.fault
-            elif self.headers.get("authorization") != f"Bearer {KEY}":
+            elif (
+                self.headers.get("authorization") != f"Bearer {KEY}"
+                and self.path != "/enrolments/redeem"
+            ):
                 status, data = 401, b"{}"
             else:
                 status, answer = served.answer(self.command, self.path, body)

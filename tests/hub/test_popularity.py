@@ -87,15 +87,8 @@ def test_a_list_reads_its_noise_by_what_is_popular(
     assert given[2] is None
 
 
-def test_the_id_that_asks_for_it_is_another_each_time(hub: Hub, served: Recommending) -> None:
-    ids = set()
-    for _ in range(2):
-        served.asked.clear()
-        hub.fetch_catalogue()
-        (_, (_, _, _, body)) = served.asked
-        ids |= {each["client"] for each in body["requests"]}
-        assert [e.get("category") for e in body["requests"]] == [None, "Drama", "Comedy", "Crime"]
-        assert {each["limit"] for each in body["requests"]} == {100}
-    assert len(ids) == 2
-    with hub.database.transaction() as work:
-        assert not ids & {str(row[0]) for row in work.execute("SELECT value FROM single_values")}
+def test_it_is_asked_for_nobody(hub: Hub, served: Recommending) -> None:
+    hub.see("f1")
+    hub.fetch_catalogue()
+    _, (method, path, _, body) = served.asked
+    assert (method, path, body) == ("GET", "/recommenders/films/popular?limit=100", None)

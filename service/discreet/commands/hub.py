@@ -19,7 +19,7 @@ import uvicorn
 
 from discreet import __version__
 from discreet.errors import InvalidArgument
-from discreet.hub import service_files
+from discreet.hub import enrolment, service_files
 from discreet.hub.app import create_app
 from discreet.hub.catalogue import from_file, parse
 from discreet.hub.database import Database
@@ -39,11 +39,12 @@ EXAMPLES = """\
 examples:
   discreet hub --demo                     an invented catalogue; everything but sending works
   discreet hub --server https://recommend.example --recommender films --key-file ~/films.key
+  discreet hub --server https://recommend.example --code 7Q4F-9M2X-0TRW
   discreet hub --service films.yaml --service bookshop.yaml         several services at once
   discreet hub --demo-document            print a recommender that serves the demo's catalogue
 
 The history stays in the user's own directory. Nothing is sent before it was shown and its owner
-agreed. A key for a device needs the profile scope. docs/hub.md describes service files.
+agreed. A code gives a device a key of its own; docs/hub.md describes service files.
 """
 
 
@@ -55,6 +56,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     option("--server", metavar="URL", help="the recommendation server")
     option("--recommender", metavar="NAME", help="one of its recommenders that takes profiles")
     option("--key-file", type=Path, metavar="FILE", help="a file with an API key of the server")
+    option(
+        "--code",
+        help="a code from the server, which this device trades for a key of its own, once",
+    )
     option(
         "--service",
         type=Path,
@@ -173,10 +178,10 @@ def _services(args: argparse.Namespace, folder: Path) -> HubServices:
         raise InvalidArgument("--catalogue", "cannot be given with --demo, which has its own")
     owned = args.catalogue is not None or args.demo
     named = [service_files.read(path) for path in args.service]
-    single = _server(args, needed=not named and not owned)
+    single = _server(args, folder, needed=not named and not owned)
     hubs = [Hub(Database(folder, name), adapter) for name, adapter in named]
     if single is not None or owned:
-        name = args.recommender if single is not None else ALONE
+        name = single.recommender if single is not None else ALONE
         hub = Hub(Database(folder, name), single, fetches=not owned)
         if args.catalogue is not None:
             hub.use_catalogue(from_file(args.catalogue), source=str(args.catalogue))
@@ -186,21 +191,30 @@ def _services(args: argparse.Namespace, folder: Path) -> HubServices:
     return HubServices.of(hubs)
 
 
-def _server(args: argparse.Namespace, *, needed: bool) -> ServiceAdapter | None:
-    given = {
-        "--server": args.server,
-        "--recommender": args.recommender,
-        "--key-file": args.key_file,
-    }
-    missing = [name for name, value in given.items() if value is None]
-    if len(missing) == len(given):
+def _server(args: argparse.Namespace, folder: Path, *, needed: bool) -> ServiceAdapter | None:
+    """Return the server that was named, with the key that was given or that was enrolled."""
+    if args.server is None:
+        for name in ("recommender", "key_file", "code"):
+            if getattr(args, name) is not None:
+                option = f"--{name.replace('_', '-')}"
+                raise InvalidArgument("--server", f"is missing, and {option} was given")
         if needed:
             raise InvalidArgument("--server", "is missing; --demo needs no server")
         return None
-    if missing:
-        raise InvalidArgument(missing[0], "is missing: a server needs all three of its options")
+    url = args.server.rstrip("/")
+    if args.code is not None:
+        device = enrolment.enrol(url=url, code=args.code, recommender=args.recommender)
+        enrolment.keep(folder, device)
+        return device.server()
+    if args.recommender is None:
+        raise InvalidArgument("--recommender", "is missing: a server has several")
+    if args.key_file is None:
+        enrolled = enrolment.load(folder, args.recommender)
+        if enrolled is None or enrolled.url != url:
+            raise InvalidArgument("--key-file", "is missing; or give a --code from the server")
+        return enrolled.server()
     key = service_files.read_key(args.key_file)
-    return RecommendationServer(url=args.server.rstrip("/"), recommender=args.recommender, key=key)
+    return RecommendationServer(url=url, recommender=args.recommender, key=key)
 
 
 def demo_document() -> dict[str, Any]:

@@ -81,6 +81,11 @@ class Hub:
     """Whether the catalogue is the server's; otherwise it came from a file."""
     now: Callable[[], str] = today
 
+    def __post_init__(self) -> None:
+        if self.server is not None and self.server.client is not None:
+            with self.database.transaction() as work:
+                identity.bind(work, self.server.client)
+
     @property
     def name(self) -> str:
         """What its owner calls the service."""
@@ -242,6 +247,10 @@ class Hub:
 
     def replace_client(self) -> ClientReplacement:
         """Take another id, after emptying the profile under the old one if there is any."""
+        if self.server is not None and self.server.client is not None:
+            raise HubRefusal(
+                "This device's key is bound to its id. Ask the service for another code."
+            )
         with self.database.transaction() as work:
             old, used = identity.client(work), identity.was_used(work)
         problem = ""

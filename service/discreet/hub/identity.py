@@ -10,6 +10,12 @@ import sqlite3
 from discreet.hub.database import get_value, set_value
 
 
+def bind(work: sqlite3.Connection, client: str) -> None:
+    """Use the id that this device's key is bound to."""
+    if get_value(work, "client") != client:
+        set_value(work, "client", client)
+
+
 def client(work: sqlite3.Connection) -> str:
     """Return the id, made up on first use."""
     kept = get_value(work, "client")

@@ -111,6 +111,11 @@ class PlainServer:
         """Its name in the file."""
         return self.document.name
 
+    @property
+    def client(self) -> str | None:
+        """None: such a service knows no device."""
+        return None
+
     def catalogue(self) -> Any:
         """Return the whole catalogue, in the hub's words."""
         part = self.document.catalogue

@@ -5,7 +5,7 @@
 | the whole catalogue | nothing about anyone | no |
 | a profile | the client's random id, and the ids of a list, sorted | only through the list |
 | recommendations | the id, and every category in the catalogue's order | no |
-| what is popular | an id made up for this request, and the same categories | no |
+| what is popular | nothing about anyone | no |
 | an empty profile | the id | no |
 
 What is shown is arranged on the device afterwards: seen items are taken out here, and rows are
@@ -53,6 +53,10 @@ class ServiceAdapter(Protocol):
     def recommender(self) -> str:
         """What it is called there, for its owner to read."""
 
+    @property
+    def client(self) -> str | None:
+        """The id that the key is bound to; None where the device may make one up."""
+
     def catalogue(self) -> Any:
         """Return the whole catalogue: `{"items": [{"id", "title", "categories"}], ...}`."""
 
@@ -73,6 +77,8 @@ class RecommendationServer:
     url: str
     recommender: str
     key: str
+    client: str | None = None
+    """The id that the key is bound to, if it is a device's."""
 
     def __post_init__(self) -> None:
         require_safe(self.url, "--server")
@@ -96,19 +102,25 @@ class RecommendationServer:
             raise ServerError(f"The server's answer cannot be read. {KEPT}")
 
     def popular(self, categories: Sequence[str]) -> list[RecommendedRow]:
-        """Ask for what anybody gets, under an id that is used once."""
-        return self.recommend(somebody(), categories, limit=ASKED_FOR_POPULAR)
+        """Ask for what anybody gets, for nobody."""
+        path = f"/recommenders/{self._name}/popular?limit={ASKED_FOR_POPULAR}"
+        answer = self._call("GET", path, None, ANSWER_SECONDS)
+        try:
+            return [
+                RecommendedRow(row["category"], tuple(map(str, row["items"])), False)
+                for row in answer["rows"]
+            ]
+        except (KeyError, TypeError) as error:
+            raise ServerError(f"The server's answer cannot be read. {KEPT}") from error
 
-    def recommend(
-        self, client: str, categories: Sequence[str], *, limit: int = ASKED_PER_ROW
-    ) -> list[RecommendedRow]:
+    def recommend(self, client: str, categories: Sequence[str]) -> list[RecommendedRow]:
         """Ask for a row overall and one for each category, in the order given."""
         asked: list[str | None] = [None, *categories]
         requests = [
             {
                 "recommender": self.recommender,
                 "client": client,
-                "limit": limit,
+                "limit": ASKED_PER_ROW,
                 **({} if category is None else {"category": category}),
             }
             for category in asked
