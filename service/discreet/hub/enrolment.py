@@ -17,7 +17,7 @@ from discreet.hub.outgoing import KEPT, call, require_safe
 from discreet.hub.server import ANSWER_SECONDS, RecommendationServer
 
 
-class EnrolledDevice(BaseModel):
+class DeviceEnrolment(BaseModel):
     """What a code was traded for, as it is kept."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -34,7 +34,7 @@ class EnrolledDevice(BaseModel):
         )
 
 
-def enrol(*, url: str, code: str, recommender: str | None) -> EnrolledDevice:
+def enrol(*, url: str, code: str, recommender: str | None) -> DeviceEnrolment:
     """Trade a code. Raises `ServerError`, or `InvalidArgument` for a code that does not fit."""
     require_safe(url, "--server")
     body = {"code": code}
@@ -49,7 +49,7 @@ def enrol(*, url: str, code: str, recommender: str | None) -> EnrolledDevice:
         name = names[0] if recommender is None and len(names) == 1 else recommender
         if name not in names:
             raise InvalidArgument("--recommender", f"must be one of {', '.join(names)}")
-        return EnrolledDevice.model_validate({**answer, "url": url, "recommender": name})
+        return DeviceEnrolment.model_validate({**answer, "url": url, "recommender": name})
     except (KeyError, TypeError, ValidationError) as error:
         raise ServerError(f"The server's answer cannot be read. {KEPT}") from error
 
@@ -58,17 +58,17 @@ def _file(folder: Path, recommender: str) -> Path:
     return folder / f"device-{recommender}.json"
 
 
-def keep(folder: Path, device: EnrolledDevice) -> None:
+def keep(folder: Path, device: DeviceEnrolment) -> None:
     """Keep a device's key, for its owner alone."""
     write_private(_file(folder, device.recommender), device.model_dump_json())
 
 
-def load(folder: Path, recommender: str) -> EnrolledDevice | None:
+def load(folder: Path, recommender: str) -> DeviceEnrolment | None:
     """Return the key that was kept for a recommender, if there is one."""
     path = _file(folder, recommender)
     if not path.exists():
         return None
     try:
-        return EnrolledDevice.model_validate(json.loads(path.read_text("utf-8")))
+        return DeviceEnrolment.model_validate(json.loads(path.read_text("utf-8")))
     except (ValueError, OSError) as error:
         raise InvalidArgument("--data", f"{path} cannot be read; enrol again") from error
