@@ -16,7 +16,7 @@ from discreet.errors import (
 from discreet.families.budgets import UNPROTECTED
 from discreet.families.observer import AnswerOutcome
 from discreet.families.p_rec.history import AnswerRecord, ClientOpinion
-from discreet.families.p_rec.recommender import BUDGET_SPENT, TOO_FEW_PEERS
+from discreet.families.p_rec.recommender import NO_RUN_LEFT, TOO_FEW_PEERS
 from discreet.families.p_rec.votes import Votes
 from discreet.families.questions import Answered, Ask
 from discreet.research.noise import SeededNoise
@@ -128,7 +128,8 @@ class TestOneAnswer:
             await bench.give_feedback(answer, 1.0)
         assert (await bench.history()).runs == 1
 
-    async def test_a_new_run_begins_after_the_horizon(self, bench: Bench) -> None:
+    async def test_a_new_run_begins_after_the_horizon(self) -> None:
+        bench = Bench(stored=stored_document(client_runs={"most": 2}))
         for number in range(60):
             await bench.round(f"round {number}")
             await bench.give_feedback(await bench.ask(), 1.0)
@@ -231,7 +232,7 @@ class TestDecide:
             # Whoever's run was not paid for is answered without the votes.
             assert paid.personalised
             assert not unpaid.personalised
-            assert unpaid.reason == BUDGET_SPENT
+            assert unpaid.reason == NO_RUN_LEFT
 
     async def test_an_answer_that_stands_is_not_drawn_again(self, bench: Bench) -> None:
         await bench.full_round("monday")
@@ -381,14 +382,14 @@ class TestBudget:
         answers = [await bench.ask(f"client {number}") for number in range(runs + 3)]
         personalised = [answer.decision.personalised for answer in answers]
         assert personalised == [True] * runs + [False] * 3
-        assert answers[-1].decision.reason == BUDGET_SPENT
+        assert answers[-1].decision.reason == NO_RUN_LEFT
         assert answers[-1].outcome is AnswerOutcome.DEGRADED
         assert bench.epsilon(answers[-1]) == 0
         assert bench.spent(answers[-1]) <= 20
         assert bench.observer.counts["client_runs", "unpaid"] == 3
         # The reason stays with the answer when it is shown again.
         again = await bench.ask(f"client {runs}", round="monday")
-        assert again.decision.reason == BUDGET_SPENT
+        assert again.decision.reason == NO_RUN_LEFT
         # A run that was paid for goes on.
         liked = float(answers[0].decision.items == ("a",))
         await bench.give_feedback(answers[0], liked, "client 0")
@@ -435,7 +436,7 @@ class TestBudget:
         answer = await other.ask("late")
         assert answer.decision.personalised
         # What was random stays labelled as such.
-        assert (await other.ask("late", round="monday")).decision.reason == BUDGET_SPENT
+        assert (await other.ask("late", round="monday")).decision.reason == NO_RUN_LEFT
 
     async def test_the_ledger_follows_the_name(self, bench: Bench) -> None:
         await bench.full_round("monday")
@@ -444,7 +445,7 @@ class TestBudget:
         anew = Bench(bench.store)
         assert anew.stored.generation != bench.stored.generation
         await anew.full_round("monday")
-        assert anew.spent(await anew.ask()) == pytest.approx(2 * before)
+        assert anew.spent(await anew.ask("bob")) == pytest.approx(2 * before)
 
     async def test_the_budget_shown_is_the_voters(self, bench: Bench) -> None:
         await bench.full_round("monday")
@@ -531,10 +532,10 @@ class TestLife:
         await other.ask()  # now its memory holds the run and the answer
         await bench.recommender.forget("ann")
         again = await other.ask()
-        assert again.outcome is AnswerOutcome.PERSONALISED
         assert again.decision.note != first.decision.note
-        # A history that begins anew is paid for anew.
-        assert bench.spent(again) == pytest.approx(2 * bench.run_epsilon)
+        # The history begins anew, and the count of the client's runs does not.
+        assert again.outcome is AnswerOutcome.DEGRADED
+        assert bench.spent(again) == pytest.approx(bench.run_epsilon)
 
     async def test_rounds_are_counted_once_in_a_while_and_voters_never(self, bench: Bench) -> None:
         await bench.recommender.tend()

@@ -51,6 +51,20 @@ class VoterPrivacyDocument(Document):
         return self
 
 
+class ClientRunsDocument(Document):
+    """How many runs one client may begin: each is paid for by all voters together."""
+
+    most: int = Field(
+        default=1, ge=1, le=1_000_000, strict=True, description="Runs of one client in one window."
+    )
+    window_seconds: Number = Field(
+        default=2_592_000.0,
+        ge=1,
+        le=3.2e9,
+        description="How long a window is. Windows begin at multiples of this since 1970.",
+    )
+
+
 class VotersDocument(RecommenderDocument):
     """Recommends what like-minded voters vote for; protects each voter against every client."""
 
@@ -90,6 +104,11 @@ class VotersDocument(RecommenderDocument):
         default="first_answer",
         description="first_answer: a round is closed by the first answer from it; when_closed: "
         "rounds are answered from once they have been closed.",
+    )
+    client_runs: ClientRunsDocument = Field(
+        default=ClientRunsDocument(),
+        description="One client cannot spend the voters' budget alone: further runs are answered "
+        "at random, or refused, as privacy.on_exhausted says.",
     )
     privacy: VoterPrivacyDocument = VoterPrivacyDocument()
 

@@ -13,6 +13,8 @@ NOT_COVERED = (
     "how long an answer takes",
     "the place of one voter when all places are taken: a request that holds a refused vote is "
     "refused whole, so set `voters` generously",
+    "the voters' budget against a caller who makes up client ids: each may begin as many runs as "
+    "`client_runs` allows, and every run is paid for by all voters",
     "what a failover of a replicated store loses: it may be a stored answer or the debit of a run",
 )
 

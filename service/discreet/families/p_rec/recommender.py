@@ -38,15 +38,20 @@ from discreet.families.questions import (
 )
 from discreet.families.resources import Resources
 from discreet.families.stored import StoredDocument
+from discreet.privacy.charges import Charge, Limit
 from discreet.privacy.noise import NoiseSource
 from discreet.state.stores import NO_CHARGE, Debit, Learned, Ledger
 
 T = TypeVar("T")
 
-BUDGET_SPENT = "the voters' privacy budget is spent"
 TOO_FEW_PEERS = "too few like-minded voters"
+NO_RUN_LEFT = "the client has no run left in this window, or the voters' privacy budget is spent"
 _POPULATION = "\0population"
 """Who pays, where a client's id would stand: no id begins like this, for ids are printable."""
+_RUNS = "\0runs "
+"""Begins the name of the account that counts one client's runs in one window."""
+_ONE_RUN = Charge(nano_epsilon=1, nano_rho=1)
+"""A run in that account: it counts runs, so that no erasure and no other worker begins anew."""
 _COUNT_SECONDS = 5.0
 _COUNTED_ROUNDS = 200
 """How often voters and rounds are counted, and of how many of the newest the state is read."""
@@ -54,9 +59,10 @@ _COUNTED_ROUNDS = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VotersQuestion(Question):
-    """A question about a round; None: the client's next one."""
+    """A question about a round; None: the client's next one. `runs` counts the client's runs."""
 
     round: str | None
+    runs: bytes
 
 
 class VotersRecommender(Recommender[RunParameters]):
@@ -108,7 +114,14 @@ class VotersRecommender(Recommender[RunParameters]):
         for field, given in (("exclude", ask.exclude), ("candidates", ask.candidates is not None)):
             if given:
                 raise InvalidArgument(field, "is not used by this recommender; leave it out")
-        return VotersQuestion(self.principal(ask.client), 1, ask.round)
+        return VotersQuestion(
+            self.principal(ask.client), 1, ask.round, self._runs_account(ask.client)
+        )
+
+    def _runs_account(self, client: str) -> bytes:
+        """Return the account of a client's runs in the window that is now."""
+        window = int(self.clock() // self.document.client_runs.window_seconds)
+        return self.principal(f"{_RUNS}{window} {client}")
 
     async def answer(
         self, questions: Sequence[Question], markers: Sequence[bytes | None]
@@ -149,7 +162,8 @@ class VotersRecommender(Recommender[RunParameters]):
     async def _draw_once(self, question: Question, own: OwnRound) -> Answered | None:
         """Draw and store an answer; None if somebody else wrote to the client's page."""
         charge, begun = FREE, None
-        if own.kept is None and not own.paid and await self._pay(own.history):
+        assert isinstance(question, VotersQuestion)
+        if own.kept is None and not own.paid and await self._pay(question, own.history):
             charge, begun = self.run_charge, RunRecord(begin_run(self.run, self.noise))
             assert own.view is not None, "only a run that was paid for can have ended"
             view = replace(own.view, offset=begun.offset)
@@ -186,24 +200,30 @@ class VotersRecommender(Recommender[RunParameters]):
             _decision(one, one.kept or AnswerRecord(one.round.number, *next(drawn))) for one in own
         ]
 
-    async def _pay(self, history: ClientHistory) -> bool:
-        """Debit a run to the voters' ledger; tell whether there was enough.
+    async def _pay(self, question: VotersQuestion, history: ClientHistory) -> bool:
+        """Count a run of the client's, and debit it to the voters' ledger; tell whether both went.
 
-        The marker names this history and this run of it: if the debit is made and the answer is not
+        The client's account comes first: whoever has no run left costs the voters nothing. The
+        marker names this history and this run of it: if the debit is made and the answer is not
         stored, the next attempt is not debited again. One run is begun by it at most, because
         whoever stores its first answer makes the page longer.
         """
         marker = history.mark + history.runs.to_bytes(4, "little")
-        limit = self.voters_budget.limit
-        debit = Debit(self.population, self.run_charge, limit, marker=marker, marker_ttl=self.ttl)
-        (debited,) = await self.store.spend([debit])
-        if isinstance(debited, DiscreetError):
-            raise debited
-        if not debited.granted:
-            self.observer.exhausted(recommender=self.name, algorithm=self.algorithm)
-            if self.refuses:
-                raise BudgetExhausted("the voters' privacy budget with this recommender is spent")
-        return debited.granted
+        most = self.document.client_runs.most
+        for account, charge, limit in (
+            (question.runs, _ONE_RUN, Limit(nano_epsilon=most, nano_rho=most)),
+            (self.population, self.run_charge, self.voters_budget.limit),
+        ):
+            debit = Debit(account, charge, limit, marker=marker, marker_ttl=self.ttl)
+            (debited,) = await self.store.spend([debit])
+            if isinstance(debited, DiscreetError):
+                raise debited
+            if not debited.granted:
+                self.observer.exhausted(recommender=self.name, algorithm=self.algorithm)
+                if self.refuses:
+                    raise BudgetExhausted(NO_RUN_LEFT)
+                return False
+        return True
 
     async def _keep(
         self, page: bytes, own: OwnRound, begun: RunRecord | None, decision: Decision
@@ -337,7 +357,7 @@ def _decision(own: OwnRound, record: AnswerRecord) -> Decision:
     place = AnswerPlace(own.history.mark, own.position, record.round)
     reason = None
     if not record.used_votes:
-        reason = TOO_FEW_PEERS if own.paid else BUDGET_SPENT
+        reason = TOO_FEW_PEERS if own.paid else NO_RUN_LEFT
     return Decision(
         items=(own.round.objects[record.chosen],),
         choices=(Choice(slot=record.chosen, propensity=1.0),),

@@ -6,6 +6,7 @@ answer, that each answer is drawn once, and that a run is paid for before votes 
 """
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,7 +18,7 @@ from discreet.decisions.services import DecisionServices
 from discreet.errors import DiscreetError
 from discreet.families.p_rec.clients import OwnRound
 from discreet.families.p_rec.history import ClientHistory
-from discreet.families.p_rec.recommender import VotersRecommender
+from discreet.families.p_rec.recommender import VotersQuestion, VotersRecommender
 from discreet.families.p_rec.rounds import Round
 from discreet.families.p_rec.run_parameters import RunParameters
 from discreet.families.p_rec.votes import Vote, Votes
@@ -129,6 +130,20 @@ async def votes_after_an_answer(electorate: ServedElectorate) -> float:
     return float(late)
 
 
+async def runs_beyond_the_cap(electorate: ServedElectorate) -> float:
+    """Count the runs that one client makes the voters pay beyond the document's cap.
+
+    The client has its history erased after every answer, and asks both workers at once.
+    """
+    recommender = await electorate.recommender(0)
+    for _ in range(5):
+        await asyncio.gather(*(electorate.ask(worker, "first", 0) for worker in (0, 1)))
+        await electorate.workers[0].clients.erase("first")
+    (ledger,) = await electorate.store.ledgers([recommender.population])
+    paid = ledger.answers.nano_rho // recommender.run_charge.nano_rho
+    return float(paid - recommender.document.client_runs.most)
+
+
 def examine_served(
     question: Count, planted: Planted = NOTHING_PLANTED, *, epsilon: float = 1e6
 ) -> Finding:
@@ -150,6 +165,7 @@ def claims() -> Iterator[Claim]:
         ("runs that were not charged", runs_not_charged, 1e6),
         ("runs that were not charged, budget spent", runs_not_charged, 8.0),
         ("votes after the first answer", votes_after_an_answer, 1e6),
+        ("runs of one client beyond its cap", runs_beyond_the_cap, 1e6),
     ):
 
         def examine(_: object, question: Count = question, epsilon: float = epsilon) -> Finding:
@@ -175,9 +191,16 @@ class RedrawnRounds(VotersRecommender):
 class UnpaidRuns(VotersRecommender):
     """Begins runs though the voters' budget is spent."""
 
-    async def _pay(self, history: ClientHistory) -> bool:
-        await super()._pay(history)
+    async def _pay(self, question: VotersQuestion, history: ClientHistory) -> bool:
+        await super()._pay(question, history)
         return True
+
+
+class UncountedRuns(VotersRecommender):
+    """Lets one client begin as many runs as it likes: a window for every question."""
+
+    def _runs_account(self, client: str) -> bytes:
+        return super()._runs_account(client + os.urandom(8).hex())
 
 
 class OpenRounds(VotersRecommender):
@@ -198,6 +221,7 @@ def faults() -> Iterator[PlantedFault]:
         ("a round drawn anew at every question", RedrawnRounds, answers_drawn_twice, 1e6),
         ("runs begun though the budget is spent", UnpaidRuns, runs_not_charged, 8.0),
         ("votes taken after the first answer", OpenRounds, votes_after_an_answer, 1e6),
+        ("runs of a client that nobody counts", UncountedRuns, runs_beyond_the_cap, 1e6),
     ):
 
         def examine(
