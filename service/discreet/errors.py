@@ -19,6 +19,7 @@ DiscreetError
 ├── TokenExpired             a recommendation id past its time (410)
 ├── RewardConflict           feedback that contradicts feedback already counted (409)
 ├── EventReused              an event id that already names another request (409)
+├── ClientErased             the client was erased while a request of it was answered (409)
 ├── UnknownCode              an enrolment code that cannot be traded for a key (404)
 ├── TooManyDevices           a client with as many device keys as it may have (409)
 ├── Overloaded               more work than can be finished soon (429)
@@ -115,6 +116,10 @@ class TokenExpired(DiscreetError):
 
 class RewardConflict(DiscreetError):
     """Another reward has already been counted for this decision."""
+
+
+class ClientErased(DiscreetError):
+    """The client was erased while the request was on its way; what it wrote was taken back."""
 
 
 class EventReused(DiscreetError):

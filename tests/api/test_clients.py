@@ -56,8 +56,17 @@ async def test_feedback_that_cannot_be_paid_for_is_accepted_and_not_learned(
 async def test_erasing_forgets_answers_and_keeps_what_was_spent(caller: Caller) -> None:
     path = "/clients/some%2Fone%20else"
     await caller.ask("some/one else", event_id="to-be-erased")
-    assert (await caller.delete(path)).json() == {"events": 1, "records": 0}
-    assert (await caller.delete(path)).json() == {"events": 0, "records": 0}
+    erased = (await caller.delete(path)).json()
+    assert (erased["events"], erased["records"]) == (1, 0)
+    assert erased["certificate"]["client"] == "some/one else"
+    assert "ledger" in erased["certificate"]["remains"]
+    proof = {name: erased[name] for name in ("certificate", "seal")}
+    assert (await caller.post("/erasures/verify", json=proof)).json() == {"valid": True}
+    proof["certificate"]["erased"]["stored_answers"] = 7
+    assert (await caller.post("/erasures/verify", json=proof)).json() == {"valid": False}
+    assert (await caller.post("/erasures/verify", json={"seal": "x"})).status_code == 422
+    again = (await caller.delete(path)).json()
+    assert (again["events"], again["certificate"]["erasure"]) == (0, 2)
     budget = (await caller.get(f"{path}/budget?recommender=films")).json()
     assert budget["answers"]["spent"]["epsilon"] == 1.0
 

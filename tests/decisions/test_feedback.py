@@ -115,7 +115,7 @@ async def test_erasing_a_client_forgets_stored_answers_and_keeps_the_ledger(
     services: DecisionServices,
 ) -> None:
     await ask(services, event_id="click-1")
-    assert (await services.clients.erase("someone")).events == 1
+    assert (await services.clients.erase("someone")).certificate.events == 1
     with pytest.raises(UnknownDecision):
         await services.feedback.record(Feedback(1.0, event_id="click-1"))
     answer = await ask(services)

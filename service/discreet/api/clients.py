@@ -31,6 +31,22 @@ async def show_budget(
     "/clients/{client:segment}", response_model=schemas.ErasedAnswer, **described("admin", 404, 422)
 )
 async def erase(clients: ClientRecords, client: ClientId) -> Any:
-    """Erase what is stored about a client. The ledger stays, under a keyed digest."""
+    """Erase what is stored about a client; the certificate says what remains and why."""
     erased = await clients.erase(client)
-    return {"events": erased.events, "records": erased.records}
+    certificate = erased.certificate
+    return {
+        "events": certificate.events,
+        "records": sum(certificate.records.values()),
+        "certificate": certificate.content(),
+        "seal": erased.seal,
+    }
+
+
+@router.post(
+    "/erasures/verify",
+    response_model=schemas.VerifiedAnswer,
+    **described("serve", 400, 413, 422),
+)
+async def verify_erasure(clients: ClientRecords, body: schemas.ErasureProof) -> Any:
+    """Tell whether this service made a certificate of erasure, and nobody changed it since."""
+    return {"valid": clients.verify(certificate=body.certificate, seal=body.seal)}

@@ -63,6 +63,7 @@ KINDS: Mapping[type[errors.DiscreetError], ProblemKind] = {
     errors.TokenExpired: ProblemKind("expired-recommendation", 410, "Recommendation expired"),
     errors.RewardConflict: ProblemKind("reward-conflict", 409, "Conflicting reward"),
     errors.EventReused: ProblemKind("event-reused", 409, "event_id already used"),
+    errors.ClientErased: ProblemKind("client-erased", 409, "Client erased meanwhile"),
     errors.UnknownCode: ProblemKind("unknown-code", 404, "Unknown code"),
     errors.TooManyDevices: ProblemKind("too-many-devices", 409, "Too many devices"),
     errors.Overloaded: OVERLOADED,

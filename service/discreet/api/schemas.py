@@ -272,10 +272,28 @@ class BudgetAnswer(BaseModel):
 
 
 class ErasedAnswer(BaseModel):
-    """What was erased about a client. Ledgers stay, under a keyed digest."""
+    """What was erased about a client, and a sealed certificate of it."""
 
     events: int = Field(description="Answers that were kept for retries.")
     records: int = Field(description="Profiles, histories and the like.")
+    certificate: dict[str, Any] = Field(
+        description="What was erased, by kind and recommender, when, and what remains and why. "
+        "The service keeps no copy."
+    )
+    seal: str = Field(description="Proves to `POST /erasures/verify` that this service made it.")
+
+
+class ErasureProof(BaseModel):
+    """A certificate of an erasure, as it was answered, with its seal."""
+
+    certificate: dict[str, Any]
+    seal: str = Field(max_length=128)
+
+
+class VerifiedAnswer(BaseModel):
+    """Whether a certificate is this service's, unchanged."""
+
+    valid: bool
 
 
 class ItemAnswer(BaseModel):

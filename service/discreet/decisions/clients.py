@@ -1,11 +1,17 @@
 """What is kept about one client, shown and erased."""
 
 import asyncio
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from discreet.decisions.devices import Devices
+from discreet.decisions.erasure import ErasureCertificate, is_seal, sealed_content
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.families.budgets import PrivacyReport
+from discreet.state.principals import Principals
 from discreet.state.stores import Store
+from discreet.state.tombstones import Tombstones
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,18 +24,30 @@ class BudgetReport:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """How many stored answers were erased, and how much else that families kept by client."""
+    """A certificate, and its seal in hexadecimal."""
 
-    events: int
-    records: int
+    certificate: ErasureCertificate
+    seal: str
 
 
 class Clients:
     """Shows and erases what is kept by client."""
 
-    def __init__(self, *, store: Store, registry: RecommenderRegistry) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        registry: RecommenderRegistry,
+        devices: Devices,
+        principals: Principals,
+        clock: Callable[[], float],
+    ) -> None:
         self._store = store
         self._registry = registry
+        self._devices = devices
+        self._principals = principals
+        self._clock = clock
+        self._tombstones = Tombstones(store)
 
     async def budget(self, *, recommender: str, client: str) -> BudgetReport:
         """Return how a client stands. Unknown clients have spent nothing."""
@@ -37,17 +55,40 @@ class Clients:
         return BudgetReport(*await found.budgets(client))
 
     async def erase(self, client: str) -> Erased:
-        """Erase what is stored about a client: answers kept for retries, profiles, histories.
+        """Erase what is stored about a client: answers kept for retries, profiles, histories, keys.
 
-        The ledger stays, under its digest: forgetting what was spent would let it be spent again.
-        Sums stay: a click is in them as a number without a name.
+        The erasure is counted first, so that whatever is on its way through any worker is taken
+        back (`discreet.state.tombstones`). What remains, and why, is in the certificate.
         """
-        recommenders = (await self._registry.current()).recommenders.values()
-        principals = {one.principal(client) for one in recommenders}
+        recommenders = list((await self._registry.current()).recommenders.values())
+        principals = {one.name: one.principal(client) for one in recommenders}
+        now = self._clock()
+        counts = await asyncio.gather(
+            *(
+                self._tombstones.mark(principals[one.name], until=math.ceil(now) + one.ttl)
+                for one in recommenders
+            )
+        )
         marked = await asyncio.gather(
-            *(self._store.forget_markers(principal) for principal in principals)
+            *(self._store.forget_markers(principal) for principal in principals.values())
         )
         events = {event for markers in marked for event in markers}
         await asyncio.gather(*(self._store.forget_event(event=event) for event in events))
+        devices = await self._devices.revoke_all(client)
         forgotten = await asyncio.gather(*(one.forget(client) for one in recommenders))
-        return Erased(events=len(events), records=sum(forgotten))
+        certificate = ErasureCertificate(
+            client=client,
+            at=round(now, 3),
+            erasure=max(counts, default=0),
+            events=len(events),
+            devices=devices,
+            records={
+                one.name: count for one, count in zip(recommenders, forgotten, strict=True) if count
+            },
+        )
+        content = sealed_content(certificate.content())
+        return Erased(certificate, self._principals.certificate(content).hex())
+
+    def verify(self, *, certificate: object, seal: str) -> bool:
+        """Tell whether this service made this certificate, and nobody changed it since."""
+        return is_seal(seal, self._principals.certificate(sealed_content(certificate)))

@@ -18,13 +18,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from discreet.decisions.tokens import Sealer
-from discreet.errors import DiscreetError, EventReused, UnknownDecision
+from discreet.errors import ClientErased, DiscreetError, EventReused, UnknownDecision
 from discreet.families.budgets import PrivacyReport
 from discreet.families.contract import Recommender
 from discreet.families.questions import Ask, Recommendation
 from discreet.privacy.accountants import Budget
 from discreet.state.principals import Principals
 from discreet.state.stores import Debit, Store
+from discreet.state.tombstones import Tombstones
 
 _PURPOSE = b"discreet answer"
 
@@ -43,6 +44,7 @@ class StoredAnswers:
         self._store = store
         self._principals = principals
         self._sealer = sealer
+        self._tombstones = Tombstones(store)
 
     async def answer_once(
         self,
@@ -55,7 +57,9 @@ class StoredAnswers:
         assert ask.event_id is not None
         event, ttl = self._principals.event(ask.event_id), recommender.ttl
         fingerprint = self._fingerprint(ask)
-        found = await self._store.claim_event(event=event, fingerprint=fingerprint, ttl=ttl)
+        claiming = self._store.claim_event(event=event, fingerprint=fingerprint, ttl=ttl)
+        erasures = await self._tombstones.count(client)
+        found = await claiming
         if found.fingerprint != fingerprint:
             raise EventReused(
                 "event_id already names a request of another client, recommender or limit; "
@@ -71,6 +75,11 @@ class StoredAnswers:
                     raise outcome
             (sealed,) = self._sealer.seal([_encode(answer)], purpose=_PURPOSE)
             stands = await self._store.answer_event(event=event, answer=sealed, ttl=ttl)
+            try:
+                await self._tombstones.refuse_if_erased(client, since=erasures)
+            except ClientErased:
+                await self._store.forget_event(event=event)
+                raise
             if stands == sealed:
                 return StoredAnswer(answer, repeated=False)
         return StoredAnswer(self._open(stands), repeated=True)

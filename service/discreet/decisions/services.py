@@ -170,7 +170,9 @@ async def _joined(
         ),
         feedback=feedback,
         forwards=ForwardRequests(registry=registry, sealer=sealer, feedback=feedback, clock=clock),
-        clients=Clients(store=store, registry=registry),
+        clients=Clients(
+            store=store, registry=registry, devices=devices, principals=principals, clock=clock
+        ),
         rates=rates or KeyRates(),
         releaser=releaser,
         background=background,

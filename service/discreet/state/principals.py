@@ -18,6 +18,7 @@ class Principals:
         self._event = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"event")
         self._holder = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"holder")
         self._code = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"code")
+        self._certificate = hashlib.blake2b(key=pepper, digest_size=32, person=b"certificate")
         self._request = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"request")
 
     def client(self, recommender: str, client: str) -> bytes:
@@ -47,6 +48,15 @@ class Principals:
         """A code that a device trades for a key."""
         digest = self._code.copy()
         digest.update(code.encode(errors="surrogatepass"))
+        return digest.digest()
+
+    def certificate(self, content: bytes) -> bytes:
+        """The seal of a certificate: whoever has not the pepper can neither make nor change one.
+
+        The pepper is never rotated, so that a seal can be checked years later.
+        """
+        digest = self._certificate.copy()
+        digest.update(content)
         return digest.digest()
 
     def request(self, parts: Iterable[bytes]) -> bytes:

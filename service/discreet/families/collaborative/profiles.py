@@ -15,10 +15,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.errors import InvalidArgument
+from discreet.errors import ClientErased, InvalidArgument
 from discreet.families.collaborative.similarities import Ints, Slots
 from discreet.families.documents import ItemDocument
 from discreet.state.stores import Blob, Store
+from discreet.state.tombstones import Tombstones
 
 PARTS = 64
 NO_PROFILE: Slots = np.zeros(0, dtype=np.intp)
@@ -59,6 +60,7 @@ class Profiles:
         self._key = key
         self._principal = principal
         self._slot_of = slot_of
+        self._tombstones = Tombstones(store)
         self._on_change = on_change
         self._live: Slots = np.array(sorted(slot_of.values()), dtype=np.intp)
         self.changes_key = key(b"changes", b"")
@@ -82,6 +84,16 @@ class Profiles:
         """
         sent = self._slots(items)
         who = self._principal(client)
+        erasures = await self._tombstones.count(who)
+        kept = await self._keep(who, sent, replace=replace)
+        try:
+            await self._tombstones.refuse_if_erased(who, since=erasures)
+        except ClientErased:
+            await self._erase(who)
+            raise
+        return kept
+
+    async def _keep(self, who: bytes, sent: Slots, *, replace: bool) -> int:
         key, part = self._profile_key(who), self._part_key(who[0])
         while True:
             (held,) = await self._store.load(keys=[key])
@@ -92,7 +104,7 @@ class Profiles:
             if content == (b"" if held is None else held.content):
                 return len(wanted)
             if not content:
-                await self.erase(client)
+                await self._erase(who)
                 return 0
             await self._store.put_message(queue=part, name=who, content=_THERE)
             expected = 0 if held is None else held.version
@@ -107,7 +119,9 @@ class Profiles:
 
     async def erase(self, client: str) -> bool:
         """Erase a client's profile; tell whether there was one. The next training is without it."""
-        who = self._principal(client)
+        return await self._erase(self._principal(client))
+
+    async def _erase(self, who: bytes) -> bool:
         key = self._profile_key(who)
         (held,) = await self._store.load(keys=[key])
         await self._store.remove_message(queue=self._part_key(who[0]), name=who)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import InvalidArgument
+from discreet.errors import DiscreetError, InvalidArgument
 from discreet.families.budgets import FREE, BudgetPolicy
 from discreet.families.cards import GuaranteeCard
 from discreet.families.choice import UtilityChoice
@@ -39,14 +39,18 @@ from discreet.families.questions import (
     Decision,
     Lesson,
     PendingDecision,
+    PendingFeedback,
     Question,
+    Receipt,
     refuse_unused,
 )
 from discreet.families.stored import StoredDocument
 from discreet.privacy.charges import Charge
 from discreet.privacy.noise import NoiseSource
 from discreet.state.stores import EXACT, OWN, Vector
+from discreet.state.tombstones import Tombstones
 
+NOT_LEARNED = Receipt(duplicate=False, learned=False)
 MOST_NOTE_BYTES = 10_000
 """Of what a token carries about the items that it recommends: a token has 16,384 letters."""
 
@@ -87,6 +91,7 @@ class ClusterRecommender(Recommender[ClusterModel]):
             choice=choice,
         )
         super().__init__(name=name, stored=stored, resources=resources)
+        self._tombstones = Tombstones(resources.store)
         rows = [
             self._coordinates(item.features, f"items[{place}].features")
             for place, item in enumerate(document.items)
@@ -268,6 +273,29 @@ class ClusterRecommender(Recommender[ClusterModel]):
     def position_of(self, pending: PendingDecision, item: str | None) -> int:
         """Return which of the recommended items the feedback is about."""
         return position_of(pending, item, dimensions=self.dimensions)
+
+    async def record_feedback(
+        self, many: Sequence[PendingFeedback]
+    ) -> list[Receipt | DiscreetError]:
+        """Count each once; feedback on an answer from before an erasure teaches nothing.
+
+        Looked up before, so that such feedback is not added, and after, so that what was added
+        while an erasure passed is erased with it.
+        """
+        late = await self._late(many)
+        timely = [one for one, is_late in zip(many, late, strict=True) if not is_late]
+        learned = iter(await super().record_feedback(timely) if timely else ())
+        receipts = [NOT_LEARNED if is_late else next(learned) for is_late in late]
+        for place, is_late in enumerate(await self._late(many)):
+            if is_late and not late[place]:
+                principal = many[place].pending.principal
+                await self.store.forget_own(generation=self.generation, principal=principal)
+                receipts[place] = NOT_LEARNED
+        return receipts
+
+    def _late(self, many: Sequence[PendingFeedback]) -> Awaitable[list[bool]]:
+        decisions = [(one.pending.principal, one.pending.expires_at) for one in many]
+        return self._tombstones.cover(decisions)
 
     def learn(self, pending: PendingDecision, position: int, reward: float) -> Lesson:
         """Return what the reward adds to the client's own sums."""

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
-from discreet.errors import BudgetExhausted, DiscreetError, InvalidArgument
+from discreet.errors import BudgetExhausted, ClientErased, DiscreetError, InvalidArgument
 from discreet.families.budgets import FREE, UNPROTECTED, BudgetPolicy, PrivacyReport
 from discreet.families.cards import GuaranteeCard
 from discreet.families.contract import Recommender
@@ -41,6 +41,7 @@ from discreet.families.stored import StoredDocument
 from discreet.privacy.charges import Charge, Limit
 from discreet.privacy.noise import NoiseSource
 from discreet.state.stores import NO_CHARGE, Debit, Learned, Ledger
+from discreet.state.tombstones import Tombstones
 
 T = TypeVar("T")
 
@@ -98,6 +99,7 @@ class VotersRecommender(Recommender[RunParameters]):
             closes=document.voting_ends == "first_answer",
         )
         self.offer(self.votes)
+        self._tombstones = Tombstones(resources.store)
         self._counted_at = float("-inf")
 
     def guarantee(self) -> GuaranteeCard:
@@ -140,6 +142,17 @@ class VotersRecommender(Recommender[RunParameters]):
 
     async def _answer(self, question: Question) -> Answered:
         assert isinstance(question, VotersQuestion)
+        client = question.client
+        erasures = await self._tombstones.count(client)
+        answered = await self._answer_in_turn(question)
+        try:
+            await self._tombstones.refuse_if_erased(client, since=erasures)
+        except ClientErased:
+            await self.clients.forget(client)
+            raise
+        return answered
+
+    async def _answer_in_turn(self, question: VotersQuestion) -> Answered:
         client = question.client
         async with self.clients.turn(client):
             while True:
