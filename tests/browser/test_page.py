@@ -163,7 +163,7 @@ def test_trying_it(tab: Watched, demo: Demo) -> None:
     declare(demo, "tried")
     page = open_page(tab, demo, "tried")
     page.locator("#context-0").fill("0.8")
-    expect(page.locator("#sliders output").first).to_have_text("0.80")
+    expect(page.locator("#controls output").first).to_have_text("0.80")
     page.locator("#ask").click()
     expect(page.locator("#answer .item")).to_have_text(_any("first", "second", "third"))
     expect(page.locator("#answer .tag")).to_have_text("personalised")
@@ -212,8 +212,8 @@ def test_the_square_and_the_sliders_agree(tab: Watched, demo: Demo) -> None:
 def test_other_dimensions(tab: Watched, demo: Demo) -> None:
     declare(demo, "many", dimensions=7)
     page = open_page(tab, demo, "many")
-    expect(page.locator("#sliders input")).to_have_count(4)
-    expect(page.locator("#sliders")).to_contain_text("and 3 more at 0.5")
+    expect(page.locator("#controls input")).to_have_count(4)
+    expect(page.locator("#controls")).to_contain_text("and 3 more at 0.5")
     expect(page.locator("#pad")).to_be_hidden()
     page.locator("#ask").click()
     expect(page.locator("#answer .tag")).to_have_text("personalised")
@@ -299,7 +299,7 @@ def test_keyboard_alone(tab: Watched, demo: Demo) -> None:
     page.keyboard.press("Tab")
     page.locator("#context-0").focus()
     page.keyboard.press("ArrowRight")
-    expect(page.locator("#sliders output").first).to_have_text("0.26")
+    expect(page.locator("#controls output").first).to_have_text("0.26")
     for _ in range(3):  # the second slider, "New user", "Recommend"
         page.keyboard.press("Tab")
     expect(page.locator("#ask")).to_be_focused()

@@ -21,6 +21,8 @@ MEDIA_TYPES = {
     "chart.js": "text/javascript; charset=utf-8",
     "trial.js": "text/javascript; charset=utf-8",
     "guarantee.js": "text/javascript; charset=utf-8",
+    "context.js": "text/javascript; charset=utf-8",
+    "map.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
 HEADERS = {

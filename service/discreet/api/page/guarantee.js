@@ -3,6 +3,7 @@
 const id = (name) => document.getElementById(name);
 
 const dial = (price) => {
+  if (!price) return 'nothing is charged';
   const unit = `${price.unit}: `;
   const one = price.epsilon === null ? 'not protected' : `ε ${price.epsilon}`;
   const delta = price.delta ? `, δ ${price.delta}` : '';

@@ -116,7 +116,7 @@ class Page {
   needKey() {
     const focus = id('ask-key').hidden;
     id('ask-key').hidden = false;
-    for (const name of ['figures', 'trial', 'guarantee', 'table-holder', 'choose', 'forget']) id(name).hidden = true;
+    for (const name of ['figures', 'trial', 'guarantee', 'table-holder', 'choose', 'forget', 'no-traffic']) id(name).hidden = true;
     this.recommender = null;
     this.health('waiting for a key', '');
     if (focus) id('key').focus();
@@ -206,8 +206,23 @@ class Page {
     for (const name of ['figures', 'table-holder', 'choose', 'forget']) id(name).hidden = false;
     if (version) id('about').textContent = `Discreet ${version}. Figures since this page was opened, from /metrics every second.`;
     await this.offer(names);
+    this.hint(names, totals(samples, this.recommender, 0));
     this.history.add(totals(samples, this.recommender, performance.now() / 1000));
     this.draw();
+    await this.trial.follow(this.history.totals.at(-1).release);
+  }
+
+  /** Say what to do where there is nothing to see yet. */
+  hint(names, { answers }) {
+    const synthetic = this.trial.takesContext
+      ? `, or send it synthetic users: discreet simulate --traffic --recommender ${this.recommender} (make traffic for the demo)`
+      : ', or let your application POST /recommend';
+    const text = names.length === 0
+      ? 'There is no recommender yet. Start the server with --demo or --config FILE, or PUT /recommenders/NAME; see the API.'
+      : `${this.recommender} has not been asked anything yet. Try it below${synthetic}.`;
+    const box = id('no-traffic');
+    if (box.textContent !== text) box.textContent = text;
+    box.hidden = answers > 0;
   }
 
   async offer(names) {

@@ -1,8 +1,9 @@
 // "Try it": ask as a test user, send feedback, watch the budget.
 
 import { element } from './chart.js';
+import { ContextInputs } from './context.js';
+import { ModelMap } from './map.js';
 
-const MOST_SLIDERS = 4;
 const NEW_USERS = 20;
 const REMEMBERED = 24;
 
@@ -31,7 +32,8 @@ export class Trial {
   /** `call(method, path, body)` returns {status, body}; it adds the key. */
   constructor(call) {
     this.call = call;
-    this.context = [];
+    this.map = new ModelMap(call, () => this.drawPad());
+    this.inputs = new ContextInputs(id('controls'), undefined);
     this.past = [];
     this.open = null;
     id('ask').addEventListener('click', () => this.during(() => this.ask()));
@@ -53,71 +55,57 @@ export class Trial {
   async load(recommender) {
     const { status, body } = await this.call('GET', `/recommenders/${encodeURIComponent(recommender)}`);
     if (recommender !== this.recommender) return; // another one was chosen meanwhile
-    const usable = status === 200 && Boolean(body.context);
+    const usable = status === 200;
     id('trial-body').hidden = !usable;
     id('trial-why').hidden = usable;
     if (!usable) {
       id('trial-why').textContent = this.whyNot(status);
       return;
     }
-    this.budget = body.privacy.answers.budget?.epsilon;
+    // Families differ in what they protect: some charge nothing for an answer.
+    this.budget = body.privacy?.answers?.budget?.epsilon ?? body.privacy?.budget?.epsilon;
     this.past = [];
+    this.inputs = new ContextInputs(id('controls'), body.context, () => this.drawPad());
     this.newUser();
     id('crowd').hidden = true;
-    if (this.context.length !== body.context.dimensions) this.shape(body.context.dimensions);
+    id('trial-body').classList.toggle('plain', !body.context);
+    id('pad').toggleAttribute('hidden', !this.inputs.square);
+    this.map.use(recommender, this.inputs.square ? body.items.map((item) => item.id) : null);
     this.drawPad();
   }
 
+  get takesContext() {
+    return this.inputs.controls.length > 0;
+  }
+
+  /** Show the map of a newer model, if there is one. */
+  async follow(release) {
+    await this.map.follow(release);
+  }
+
   whyNot(status) {
-    if (status === 200) return 'Only recommenders with a context (p-dap) can be tried here.';
     return status === 403
       ? 'This key can read the figures only: trying needs the serve and admin scopes.'
       : 'This recommender cannot be tried now.';
   }
 
-  shape(dimensions) {
-    this.context = Array.from({ length: dimensions }, (_, i) => (i < 2 ? [0.25, 0.75][i] : 0.5));
-    id('pad').toggleAttribute('hidden', dimensions !== 2);
-    const labels = this.context.slice(0, MOST_SLIDERS).map((value, index) => {
-      const label = document.createElement('label');
-      const output = document.createElement('output');
-      const slider = document.createElement('input');
-      Object.assign(slider, { type: 'range', min: 0, max: 1, step: 0.01, value, id: `context-${index}` });
-      slider.addEventListener('input', () => this.move(index, Number(slider.value)));
-      label.append(`Context ${index + 1}`, output, slider);
-      return label;
-    });
-    if (dimensions > MOST_SLIDERS) {
-      labels.push(paragraph('quiet', `and ${dimensions - MOST_SLIDERS} more at 0.5`));
-    }
-    id('sliders').replaceChildren(...labels);
-    this.context.slice(0, MOST_SLIDERS).forEach((value, index) => this.move(index, value));
-  }
-
-  move(index, value) {
-    this.context[index] = round(value);
-    const slider = id(`context-${index}`);
-    slider.value = value;
-    slider.previousElementSibling.textContent = this.context[index].toFixed(2);
-    this.drawPad();
-  }
-
   pick(event) {
     const box = id('pad').getBoundingClientRect();
     const clip = (value) => Math.min(1, Math.max(0, value));
-    this.move(0, clip((event.clientX - box.left) / box.width));
-    this.move(1, clip(1 - (event.clientY - box.top) / box.height));
+    this.inputs.moveTo(clip((event.clientX - box.left) / box.width), clip(1 - (event.clientY - box.top) / box.height));
+    this.drawPad();
   }
 
   drawPad() {
-    if (this.context.length !== 2) return;
-    const [x, y] = [this.context[0] * 100, 100 - this.context[1] * 100];
+    if (!this.inputs.square) return;
+    const { x, y } = this.place();
     const past = this.past.map((one) => {
       const dot = element('circle', { class: 'past', cx: one.x, cy: one.y, r: 1.6 });
       dot.append(element('title', {}, one.item));
       return dot;
     });
     id('pad').replaceChildren(
+      ...this.map.shapes(),
       element('line', { class: 'cross', x1: x, x2: x, y1: 0, y2: 100 }),
       element('line', { class: 'cross', x1: 0, x2: 100, y1: y, y2: y }),
       ...past,
@@ -125,10 +113,16 @@ export class Trial {
     );
   }
 
+  /** Return where the test user is on the square. */
+  place() {
+    const [first, second] = this.inputs.value;
+    return { x: first * 100, y: 100 - second * 100 };
+  }
+
   newUser() {
     this.client = `page-${random(6)}`;
     id('visitor').textContent = this.client;
-    id('answer').replaceChildren(paragraph('quiet', 'Choose a context and press Recommend.'));
+    id('answer').replaceChildren(paragraph('quiet', this.inputs.controls.length ? 'Choose a context and press Recommend.' : 'Press Recommend.'));
     id('opinion').hidden = true;
   }
 
@@ -144,7 +138,7 @@ export class Trial {
   }
 
   request(client) {
-    return { recommender: this.recommender, client, context: this.context };
+    return { recommender: this.recommender, client, context: this.inputs.value };
   }
 
   async ask() {
@@ -155,9 +149,13 @@ export class Trial {
       this.refused(status, body);
       return;
     }
+    if (!body.items.length) {
+      id('answer').replaceChildren(paragraph('quiet', body.reason ?? 'There is nothing to recommend.'));
+      return;
+    }
     const item = body.items[0].id;
     this.open = body.recommendation_id;
-    this.past = [...this.past, { x: this.context[0] * 100, y: 100 - this.context[1] * 100, item }].slice(-REMEMBERED);
+    if (this.inputs.square) this.past = [...this.past, { ...this.place(), item }].slice(-REMEMBERED);
     this.drawPad();
     id('answer').replaceChildren(
       paragraph('item', item),
@@ -186,9 +184,14 @@ export class Trial {
       this.refused(status, body);
       return;
     }
+    const failed = body.results.find((one) => one.status !== 200);
+    if (failed) {
+      this.refused(failed.status, failed.problem);
+      return;
+    }
     const counts = new Map();
-    for (const result of body.results.filter((one) => one.status === 200)) {
-      const item = result.items[0].id;
+    for (const { items } of body.results) {
+      const item = items[0]?.id ?? 'nothing';
       counts.set(item, (counts.get(item) ?? 0) + 1);
     }
     const rows = [...counts].sort((a, b) => b[1] - a[1]).map(([item, count]) => {
