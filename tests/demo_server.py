@@ -45,12 +45,14 @@ class Demo:
         )
         assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
         is_json = "json" in answer.headers.get("content-type", "")
-        return answer.json() if is_json else answer.text
+        return answer.json() if is_json and answer.content else answer.text
 
     def samples(self, recommender: str) -> dict[tuple[str, str], float]:
-        """Return a recommender's series from /metrics by (name, outcome)."""
+        """Return a recommender's series from /metrics by (name, outcome or share)."""
         return {
-            (sample.name, sample.labels.get("outcome", "")): sample.value
+            (sample.name, sample.labels.get("outcome") or sample.labels.get("share", "")): (
+                sample.value
+            )
             for family in text_string_to_metric_families(self.call("GET", "/metrics"))
             for sample in family.samples
             if sample.labels.get("recommender") == recommender

@@ -24,6 +24,7 @@ ALLOWED = {
     "recommender",
     "algorithm",
     "outcome",
+    "share",
     "peer",
     "direction",
     "route",
@@ -93,6 +94,23 @@ def test_what_a_ledger_books_as_unlimited_is_left_out_of_the_sum() -> None:
     text = metrics.render()
     assert by_name(text, "discreet_epsilon_spent_total") == 2.0
     assert by_name(text, "discreet_rho_spent_total") == 0.25
+
+
+def test_clients_are_counted_by_the_share_of_their_budget_that_is_spent() -> None:
+    metrics = Metrics(version="1")
+    metrics.set_recommenders({"films": "p-dap"})
+    for tenths in (0, 1, 2, 0, 10):
+        metrics.reached(recommender="films", algorithm="p-dap", tenths=tenths)
+    metrics.flush()
+    found = {
+        dict(labels)["share"]: value
+        for (name, labels), value in samples(metrics.render()).items()
+        if name == "discreet_clients_spent_total"
+    }
+    assert found == {
+        **{"0": 2.0, "0.1": 1.0, "0.2": 1.0, "0.3": 0.0, "0.4": 0.0, "0.5": 0.0, "0.6": 0.0},
+        **{"0.7": 0.0, "0.8": 0.0, "0.9": 0.0, "1": 1.0},
+    }
 
 
 def test_a_released_model_is_reported_as_far_as_it_tells() -> None:

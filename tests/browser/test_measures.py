@@ -19,7 +19,11 @@ discreet_forged_feedback_total 1
 discreet_released_feedback{recommender="films"} 20.5
 discreet_released_reward_mean{recommender="films"} 7.5e-01
 discreet_released_regret{recommender="films"} 0.1
-discreet_epsilon_spent_total{recommender="films",algorithm="p-dap"} 60
+discreet_clients_spent_total{recommender="films",algorithm="p-dap",share="0"} 20
+discreet_clients_spent_total{recommender="films",algorithm="p-dap",share="0.1"} 11
+discreet_clients_spent_total{recommender="films",algorithm="p-dap",share="0.2"} 10
+discreet_clients_spent_total{recommender="films",algorithm="p-dap",share="0.5"} 3
+discreet_clients_spent_total{recommender="films",algorithm="p-dap",share="1"} 2
 discreet_release{recommender="films"} 12
 discreet_cells{recommender="films"} 9
 discreet_splits{recommender="films"} 2
@@ -43,12 +47,12 @@ def run(page: Page, body: str, argument: Any = None) -> Any:
 
 def test_samples_and_labels(page: Page) -> None:
     samples = run(page, "return m.parse(given)", TEXT)
-    assert len(samples) == 15
+    assert len(samples) == 19
     assert samples[0]["name"] == "discreet_recommendations_total"
     assert samples[0]["labels"]["outcome"] == "personalised"
     assert samples[0]["value"] == 30
     assert samples[3]["labels"]["recommender"] == 'a "b", \\ c}'
-    assert samples[12]["value"] == float("inf")
+    assert samples[16]["value"] == float("inf")
 
 
 def test_recommenders_and_server(page: Page) -> None:
@@ -70,7 +74,9 @@ def test_totals_of_one_and_of_all(page: Page) -> None:
         "learned": 20.5,
         "reward": 0.75,
         "regret": 0.1,
-        "epsilon": 60,
+        "clients": 20,
+        "spentHalf": 0.2,
+        "spentMost": 1,
         "release": 12,
         "cells": 9,
         "splits": 2,
@@ -80,9 +86,15 @@ def test_totals_of_one_and_of_all(page: Page) -> None:
     assert math.isnan(everything["reward"])
 
 
+def test_nobody_was_charged_where_nothing_is(page: Page) -> None:
+    spent = run(page, "return m.spending(m.parse(given), 'others')", TEXT)
+    assert spent["clients"] == 0
+    assert math.isnan(spent["spentHalf"])
+
+
 def test_what_happened_between_two_moments(page: Page) -> None:
     before = dict.fromkeys(
-        ("answers", "decided", "degraded", "learned", "reward", "regret", "epsilon"), 0
+        ("answers", "decided", "degraded", "learned", "reward", "regret", "clients"), 0
     )
     now = {
         "answers": 45,
@@ -91,7 +103,9 @@ def test_what_happened_between_two_moments(page: Page) -> None:
         "learned": 20.5,
         "reward": 0.75,
         "regret": 0.1,
-        "epsilon": 60,
+        "clients": 20,
+        "spentHalf": 0.2,
+        "spentMost": 0.9,
     }
     moments = [
         {**before, "at": 0, "release": 3, "cells": 1, "splits": 0},
@@ -102,8 +116,9 @@ def test_what_happened_between_two_moments(page: Page) -> None:
         "at": 5,
         "reward": 0.75,
         "regret": 0.1,
-        "epsilon": 60,
-        "epsilonRate": 12,
+        "clients": 20,
+        "spentHalf": 0.2,
+        "spentMost": 0.9,
         "release": 12,
         "cells": 9,
         "splits": 2,
@@ -117,7 +132,7 @@ def test_history_is_bounded_and_begins_anew_with_the_server(page: Page) -> None:
     script = """
       const history = new m.History(300);
       const zero = {answers: 0, decided: 0, degraded: 0, learned: 0, reward: 0,
-        regret: 0, epsilon: 0, release: 0, cells: 0, splits: 0};
+        regret: 0, clients: 0, release: 0, cells: 0, splits: 0};
       for (let at = 0; at < 1000; at += 1) history.add({...zero, at, answers: at});
       const long = [history.points.length, history.totals.length, history.points.at(-1).answerRate];
       history.add({...zero, at: 1000, answers: 3});

@@ -3,18 +3,24 @@
 import asyncio
 import re
 import subprocess
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from prometheus_client.parser import text_string_to_metric_families
 
 from discreet.research.simulate.traffic import Traffic, send_traffic
 from tests.browser.conftest import Watched
+from tests.contracts.samples import SAMPLES
 from tests.demo_server import DISCREET, Demo, demo_server
 
-FIGURES = ("reward", "regret", "epsilon", "cells", "degraded", "traffic")
+FIGURES = ("reward", "regret", "spent", "cells", "degraded", "traffic")
+PATIENCE = 300
+"""Looks at a page that may be late, a fifth of a second apart."""
 
 
 def declare(demo: Demo, name: str, *, budget: float = 4.0, dimensions: int = 2) -> None:
@@ -58,64 +64,88 @@ def shown(page: Page, figure: str) -> Any:
     return page.locator(f"#{figure} .now")
 
 
+@contextmanager
+def sending(demo: Demo, recommender: str, **changes: Any) -> Iterator[None]:
+    """Let traffic flow for as long as the block takes."""
+    plan = {"rate": 40.0, "seconds": 600.0, "clients": 10, "seed": 3, "name": recommender}
+    traffic = Traffic(url=demo.url, key=demo.key, recommender=recommender, **{**plan, **changes})
+    loop = asyncio.new_event_loop()
+    stop = asyncio.Event()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(loop.run_until_complete, send_traffic(traffic, stop=stop))
+        try:
+            yield
+        finally:
+            loop.call_soon_threadsafe(stop.set)
+            assert not running.result().errors
+            loop.close()
+
+
 def test_the_figures_are_those_of_metrics(tab: Watched, demo: Demo) -> None:
-    # The page shows the last ten seconds. They hold all of the traffic only if the machine is not
-    # busy with something else, so there are several attempts, each with a recommender of its own.
-    for attempt in range(10):
-        name = f"shown-{attempt}"
-        declare(demo, name)
-        page = open_page(tab, demo, name)
-        expect(page.locator("#cells .chart")).to_have_attribute("aria-label", _says("cells: 0 now"))
-        send(demo, name)
-        for _ in range(50):
-            expected = _expected(demo, name)  # another model may have been released meanwhile
-            seen = {figure: shown(page, figure).inner_text() for figure in expected}
-            if all(text in seen[figure] for figure, text in expected.items()):
-                break
-            page.wait_for_timeout(200)
-        else:
-            continue
-        break
+    declare(demo, "shown")
+    page = open_page(tab, demo, "shown")
+    expect(page.locator("#cells .chart")).to_have_attribute("aria-label", _says("cells: 0 now"))
+    send(demo, "shown")
+    # These stay as they are once the traffic is over, but for another release: both are read again.
+    for _ in range(PATIENCE):
+        expected = _expected(demo, "shown")
+        seen = {figure: shown(page, figure).inner_text() for figure in expected}
+        if all(_words(seen[figure]) == words for figure, words in expected.items()):
+            break
+        page.wait_for_timeout(200)
     else:
         pytest.fail(f"the page shows {seen}, the metrics say {expected}")
-    # A release may split another cell between two looks, so both are read again.
-    for _ in range(20):
-        cells, splits = (_gauge(demo, name, gauge) for gauge in ("cells", "splits"))
-        text = shown(page, "cells").inner_text()
-        if [int(word) for word in text.split() if word.isdigit()] == [cells, splits]:
-            break
-        page.wait_for_timeout(500)
-    else:
-        pytest.fail(f"{text!r} is not {cells} cells and {splits} splits")
-    assert splits >= 1
+    assert _gauge(demo, "shown", "splits") >= 1
 
 
-def _expected(demo: Demo, recommender: str) -> dict[str, str]:
-    """What the page should show of everything that a recommender was asked."""
+def _expected(demo: Demo, recommender: str) -> dict[str, list[str]]:
+    """What the page should show of a recommender, by figure: the numbers in their order."""
     counted = demo.samples(recommender)
-    answers = counted["discreet_recommendations_total", "personalised"]
-    degraded = counted["discreet_recommendations_total", "degraded"]
-    assert min(answers, degraded, counted["discreet_released_feedback", ""]) > 0
+    assert counted["discreet_released_feedback", ""] > 0
     return {
-        "epsilon": f"ε {_amount(2.0 * answers)}",
-        "reward": f"{counted['discreet_released_reward_mean', '']:.2f}",
-        "regret": f"{counted['discreet_released_regret', '']:.2f}",
-        "degraded": _percent(degraded / (answers + degraded)),
+        "reward": [f"{counted['discreet_released_reward_mean', '']:.2f}"],
+        "regret": [f"{counted['discreet_released_regret', '']:.2f}"],
+        "cells": [str(_gauge(demo, recommender, name)) for name in ("cells", "splits")],
+        "spent": [_spent(demo, recommender, part) for part in (0.5, 0.9)],
     }
+
+
+def _words(text: str) -> list[str]:
+    """Return the numbers of a figure, percentages as such."""
+    return re.findall(r"\d+(?:\.\d+)?(?: %)?(?! in)", text.replace("9 in 10", ""))
+
+
+def _spent(demo: Demo, recommender: str, part: float) -> str:
+    """What this part of all clients has spent at most: each of them has two answers in all."""
+    at_least = {
+        float(sample.labels["share"]): sample.value
+        for family in text_string_to_metric_families(demo.call("GET", "/metrics"))
+        for sample in family.samples
+        if sample.name == "discreet_clients_spent_total"
+        and sample.labels["recommender"] == recommender
+    }
+    halves = (at_least[0.0] - at_least[0.6]) / at_least[0.0]
+    return "60 %" if halves >= part else "100 %"
+
+
+def test_degraded_answers_are_a_share_of_the_last_seconds(tab: Watched, demo: Demo) -> None:
+    declare(demo, "degrading", budget=2.0)
+    declare(demo, "lasting", budget=1e6)
+    page = open_page(tab, demo, "degrading")
+    # One client can pay for one answer; whatever comes after the page's ten seconds is degraded.
+    with sending(demo, "degrading", clients=1):
+        expect(shown(page, "degraded")).to_have_text("100 %", timeout=60_000)
+        expect(shown(page, "traffic")).not_to_have_text("0")
+    with sending(demo, "lasting"):
+        page.locator("#recommender").select_option("lasting")
+        expect(shown(page, "degraded")).to_have_text("0 %", timeout=60_000)
+    # Nothing is a share of nothing.
+    expect(shown(page, "degraded")).to_have_text("–", timeout=60_000)
+    expect(shown(page, "traffic")).to_have_text("0")
 
 
 def _gauge(demo: Demo, recommender: str, name: str) -> int:
     return int(demo.samples(recommender)[f"discreet_{name}", ""])
-
-
-def _amount(value: float) -> str:
-    if value < 100:
-        return f"{value:,.1f}".removesuffix(".0")
-    return f"{value:,.0f}" if value < 10_000 else f"{value / 1000:.1f}".removesuffix(".0") + "k"
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.1f} %" if 0 < share < 0.0995 else f"{share * 100:.0f} %"
 
 
 def _says(part: str) -> Any:
@@ -152,11 +182,12 @@ def test_the_same_figures_as_a_table(tab: Watched, demo: Demo) -> None:
     page = open_page(tab, demo, "tabled")
     send(demo, "tabled", seconds=1.0)
     page.get_by_text("The same figures as a table").click()
-    expect(page.locator("#table th")).to_have_count(11)
+    expect(page.locator("#table th")).to_have_count(12)
     first = page.locator("#table tr").nth(1).locator("td")
     expect(first.first).to_have_text("0 s ago")
-    spent = 2.0 * demo.samples("tabled")["discreet_recommendations_total", "personalised"]
-    expect(first.nth(3)).to_have_text(_amount(spent))
+    expect(page.locator("#table th").nth(3)).to_have_text("Clients charged")
+    clients = demo.samples("tabled")["discreet_clients_spent_total", "0"]
+    expect(first.nth(3)).to_have_text(f"{clients:.0f}")
 
 
 def test_trying_it(tab: Watched, demo: Demo) -> None:
@@ -222,7 +253,6 @@ def test_other_dimensions(tab: Watched, demo: Demo) -> None:
 def test_the_guarantee_is_the_one_that_the_server_answers(tab: Watched, demo: Demo) -> None:
     declare(demo, "promised")
     page = open_page(tab, demo, "promised")
-    page.get_by_text("Privacy guarantee").click()
     card = demo.call("GET", "/recommenders/promised/guarantee")
     shown_card = page.locator("#guarantee-card")
     for field in ("protected", "against", "neighbours", "unit"):
@@ -233,14 +263,104 @@ def test_the_guarantee_is_the_one_that_the_server_answers(tab: Watched, demo: De
         expect(shown_card).to_contain_text(limit)
 
 
-def test_a_recommender_without_a_context_is_not_tried_here(tab: Watched, demo: Demo) -> None:
-    demo.call(
-        "PUT", "/recommenders/no-context", {"algorithm": "collaborative", "items": ["a", "b"]}
+@pytest.mark.parametrize("family", [*SAMPLES, "fclub-global"])
+def test_every_family_is_shown_also_when_it_comes_first(
+    tab: Watched, demo: Demo, family: str
+) -> None:
+    document = (
+        {"algorithm": "fclub", "role": "global", "dimensions": 3}
+        if family == "fclub-global"
+        else {"algorithm": family, **SAMPLES[family].document}
     )
-    demo.call("POST", "/recommend", {"recommender": "no-context", "client": "x"})
-    page = open_page(tab, demo, "no-context")
-    expect(page.locator("#trial-why")).to_contain_text("with a context")
-    expect(page.locator("#ask")).to_be_hidden()
+    name = f"0-{family}"
+    demo.call("PUT", f"/recommenders/{name}", document)
+    tab.expected = ("409", "422")
+    page = open_page(tab, demo)
+    expect(page.locator("#recommender")).to_have_value(name)
+    expect(page.locator("#no-traffic")).to_contain_text(f"{name} has not been asked anything yet")
+    expect(page.locator("#guarantee-card")).to_be_visible()
+    for figure in FIGURES:
+        expect(page.locator(f"#{figure} .chart")).to_be_visible()
+    page.locator("#ask").click()
+    # An item, or why there is none, in the server's own words.
+    expect(page.locator("#answer p").first).not_to_have_text(_any("Press Recommend.", ""))
+    expect(page.locator("#answer p").first).not_to_contain_text("Choose a context")
+    page.locator("#ask-many").click()
+    demo.call("DELETE", f"/recommenders/{name}")
+
+
+def test_the_hint_goes_away_with_the_first_answer(tab: Watched, demo: Demo) -> None:
+    declare(demo, "hinted")
+    page = open_page(tab, demo, "hinted")
+    expect(page.locator("#no-traffic")).to_contain_text(
+        "discreet simulate --traffic --recommender hinted"
+    )
+    page.locator("#ask").click()
+    expect(page.locator("#no-traffic")).to_be_hidden()
+
+
+def test_the_map_follows_the_released_model(tab: Watched, demo: Demo) -> None:
+    declare(demo, "mapped")
+    page = open_page(tab, demo, "mapped")
+    expect(page.locator("#map-title")).to_have_text("Nothing has been learned yet")
+    expect(page.locator("#pad .field")).to_have_count(0)
+    send(demo, "mapped")
+    for _ in range(PATIENCE):
+        drawn = demo.call("GET", "/recommenders/mapped/model/map")
+        if page.locator("#map-title").inner_text() == (
+            f"Released model {drawn['release']} recommends first"
+        ):
+            break
+        page.wait_for_timeout(200)
+    else:
+        pytest.fail("the page does not show the newest map")
+    assert drawn["release"] > 0
+    legend = page.locator("#map-legend li span:nth-child(2)").all_inner_texts()
+    assert set(legend) == set(drawn["items"])
+    # Every field of the map is covered once: the areas add up to the square.
+    areas = page.locator("#pad .field").evaluate_all(
+        "shapes => shapes.map((s) => s.width.baseVal.value * s.height.baseVal.value)"
+    )
+    assert sum(areas) == pytest.approx(100 * 100)
+    top = page.locator("#pad .field title").evaluate_all(
+        "titles => titles.filter((t) => t.parentNode.y.baseVal.value < 1).map((t) => t.textContent)"
+    )
+    row = drawn["first"][-1]
+    changes = [item for item, before in zip(row, [None, *row], strict=False) if item != before]
+    assert top == [drawn["items"][item] for item in changes]
+
+
+def test_named_fields_are_asked_for_by_name(tab: Watched, demo: Demo) -> None:
+    fields = {
+        "age": {"type": "number", "range": [0, 120]},
+        "country": {"type": "category", "values": ["CH", "DE"], "required": True},
+        "member": {"type": "boolean"},
+        "shop": {"type": "category"},
+    }
+    document = {"algorithm": "p-dap", "items": ["first"], "context": {"fields": fields}}
+    demo.call("PUT", "/recommenders/named", {**document, "items": ["first", "second"]})
+    page = open_page(tab, demo, "named")
+    expect(page.locator("#pad")).to_be_hidden()
+    expect(page.locator("#map")).to_be_hidden()
+    page.get_by_label("age").fill("36")
+    page.get_by_label("country").select_option("DE")
+    page.get_by_label("member").select_option("true")
+    page.get_by_label("shop").fill("Basel")
+    with page.expect_request("**/recommend") as asked:
+        page.locator("#ask").click()
+    assert asked.value.post_data_json["context"] == {
+        "age": 36,
+        "country": "DE",
+        "member": True,
+        "shop": "Basel",
+    }
+    expect(page.locator("#answer .tag")).to_have_text("personalised")
+    # What is left open is not sent.
+    page.get_by_label("member").select_option("unknown")
+    page.get_by_label("shop").fill("")
+    with page.expect_request("**/recommend") as asked:
+        page.locator("#ask").click()
+    assert asked.value.post_data_json["context"] == {"age": 36, "country": "DE"}
 
 
 def test_a_wrong_key_is_said_and_can_be_mended(tab: Watched, demo: Demo) -> None:
@@ -318,6 +438,11 @@ def test_readable_on_a_phone_by_day_and_by_night(browser: Browser, demo: Demo, s
     expect(page.locator("#health")).to_have_text("server and store up")
     page.locator("#ask-many").click()
     expect(page.locator("#crowd")).to_be_visible()
+    # What can be done comes before what can be watched.
+    ask, figure = (page.locator(name).bounding_box() for name in ("#ask", "#reward"))
+    assert ask is not None
+    assert figure is not None
+    assert ask["y"] < 740 < figure["y"]
     overflow = "document.documentElement.scrollWidth - innerWidth"
     assert page.evaluate(overflow) <= 0
     for front, back, least in (

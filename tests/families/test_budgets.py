@@ -46,3 +46,23 @@ def test_a_report_says_what_was_spent_and_what_is_left() -> None:
     assert report.remaining is not None
     assert report.remaining.epsilon == 1.0
     assert charge.nano_epsilon == NANO
+
+
+def test_which_tenths_of_a_budget_a_charge_fills_up() -> None:
+    policy = BudgetPolicy(epsilon=4.0)
+    one = policy.charge((RandomisedResponse(1.0),))
+    assert list(policy.reached(spent=one, charge=one)) == [0, 1, 2]
+    assert list(policy.reached(spent=one + one, charge=one)) == [3, 4, 5]
+    assert list(policy.reached(spent=one + one + one + one, charge=one)) == [8, 9, 10]
+    assert list(policy.reached(spent=one, charge=FREE)) == []
+
+
+def test_every_tenth_is_reached_once_however_a_budget_is_spent() -> None:
+    policy = BudgetPolicy(epsilon=8.0, delta=1e-6)
+    charge, total, reached = policy.charge((ONE,)), Charge(), []
+    while policy.limit.admits(total + charge):
+        total += charge
+        reached += policy.reached(spent=total, charge=charge)
+    # 210 answers by the rho rule: the last of them is within a hundredth of the end.
+    assert reached == list(range(10))
+    assert list(policy.reached(spent=total + charge, charge=charge)) == [10]

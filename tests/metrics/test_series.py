@@ -12,6 +12,7 @@ BOUNDED = {
     "recommender",
     "algorithm",
     "outcome",
+    "share",
     "peer",
     "direction",
     "state",

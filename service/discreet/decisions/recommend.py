@@ -182,6 +182,7 @@ class RecommendRequests:
         answers: list[Recommendation | DiscreetError] = [
             _UNKNOWN if isinstance(one, Answered) else one for one in answered
         ]
+        budget = recommender.answers_budget
         kinds: dict[tuple[AnswerOutcome, Charge], list[Recommendation]] = {}
         tokens = seal_decisions(self._sealer, pending)
         for row, token, sealed in zip(good, tokens, pending, strict=True):
@@ -200,6 +201,11 @@ class RecommendRequests:
             )
             answers[row] = answer
             kinds.setdefault((one.outcome, one.charge), []).append(answer)
+            if budget is not None and one.ledger is not None and one.charge != FREE:
+                for tenths in budget.reached(spent=one.ledger.answers, charge=one.charge):
+                    self._observer.reached(
+                        recommender=recommender.name, algorithm=recommender.algorithm, tenths=tenths
+                    )
         for kind, alike in kinds.items():
             self._note(recommender, *kind, alike)
         refused = sum(isinstance(one, BudgetExhausted) for one in answered)

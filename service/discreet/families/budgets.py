@@ -11,6 +11,7 @@ from discreet.state.stores import NO_CHARGE
 FREE = NO_CHARGE
 _MOST_PRICES = 1_024
 _MOST_REPORTS = 4_096
+TENTHS = 10
 
 
 def rho_of(charge: Charge) -> float | None:
@@ -48,6 +49,7 @@ class BudgetPolicy:
         self._prices: dict[tuple[PrivacyEvent, ...], Charge] = {}
         # Ledgers grow by the same few amounts, so that most of them stand where another stood.
         self._report = lru_cache(maxsize=_MOST_REPORTS)(self._compute_report)
+        self._reached = lru_cache(maxsize=_MOST_REPORTS)(self._compute_reached)
 
     def charge(self, events: tuple[PrivacyEvent, ...]) -> Charge:
         """Return what these releases cost together; they repeat, so their prices are kept."""
@@ -61,6 +63,30 @@ class BudgetPolicy:
     def report(self, *, spent: Charge, charge: Charge = FREE) -> PrivacyReport:
         """Return how an account stands that has just been charged `charge`."""
         return self._report(spent, charge)
+
+    def reached(self, *, spent: Charge, charge: Charge) -> range:
+        """Return which tenths of the budget `charge`, the last part of `spent`, has filled up.
+
+        0 is among them if it was the first payment, 10 if the budget is spent now.
+        """
+        return self._reached(spent, charge)
+
+    def _compute_reached(self, spent: Charge, charge: Charge) -> range:
+        return range(self._tenths(spent, charge), self._tenths(spent, FREE))
+
+    def _tenths(self, spent: Charge, less: Charge) -> int:
+        """Return the tenths that are filled up without the part `less`, and one more if any of the
+        budget is spent. As either sum may admit a release, the smaller share counts."""
+        epsilon, rho = spent.nano_epsilon - less.nano_epsilon, spent.nano_rho - less.nano_rho
+        if epsilon <= 0 and rho <= 0:
+            return 0
+        limit = self.limit
+        shares = [
+            TENTHS * part // whole
+            for part, whole in ((epsilon, limit.nano_epsilon), (rho, limit.nano_rho))
+            if whole > 0
+        ]
+        return 1 + min([TENTHS, *shares])
 
     def _compute_report(self, spent: Charge, charge: Charge) -> PrivacyReport:
         return PrivacyReport(

@@ -106,6 +106,10 @@ class Observer(Protocol):
     def forged(self) -> None:
         """Report feedback under an id that this service did not issue: nobody's, so public."""
 
+    def reached(self, *, recommender: str, algorithm: str, tenths: int) -> None:
+        """Report that a client's answers have now cost so many tenths of the budget, 0 for the
+        first payment. Answers are priced by public facts, so this is one."""
+
     def exhausted(self, *, recommender: str, algorithm: str) -> None:
         """Report that an answer was not paid for because a budget is spent."""
 
@@ -145,6 +149,8 @@ class NullObserver:
     ) -> None: ...
 
     def forged(self) -> None: ...
+
+    def reached(self, *, recommender: str, algorithm: str, tenths: int) -> None: ...
 
     def exhausted(self, *, recommender: str, algorithm: str) -> None: ...
 

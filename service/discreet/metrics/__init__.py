@@ -16,6 +16,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, disable_created_metrics, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from discreet.families.budgets import TENTHS
 from discreet.families.observer import AnswerOutcome, FamilyCounter, FamilyGauge
 from discreet.metrics.samples import DecisionTotals, DurationSamples
 from discreet.metrics.series import REFUSALS, MetricSeries
@@ -73,6 +74,10 @@ class Metrics:
     def forged(self) -> None:
         """Count feedback under an id that this service did not issue."""
         self._series.forged.inc()
+
+    def reached(self, *, recommender: str, algorithm: str, tenths: int) -> None:
+        """Count a client whose answers have cost so much."""
+        self._totals_of(recommender, algorithm).reached[tenths] += 1
 
     def exhausted(self, *, recommender: str, algorithm: str) -> None:
         """Count a debit that was refused."""
@@ -133,6 +138,8 @@ class Metrics:
             series.recommendations.labels(*labels, answer.value)
         for each in (series.items, series.exhausted, series.epsilon, series.rho):
             each.labels(*labels)
+        for tenths in range(TENTHS + 1):
+            series.clients_spent.labels(*labels, spent_label(tenths))
         series.family_counters[FamilyCounter.RELEASES].labels(recommender)
 
     def _totals_of(self, recommender: str, algorithm: str) -> DecisionTotals:
@@ -220,6 +227,9 @@ class Metrics:
         ):
             if amount:
                 counter.labels(*labels).inc(amount)
+        for tenths, clients in enumerate(totals.reached):
+            if clients:
+                series.clients_spent.labels(*labels, spent_label(tenths)).inc(clients)
         totals.clear()
 
     def render(self) -> bytes:
@@ -232,6 +242,11 @@ class Metrics:
         all_workers = CollectorRegistry()
         MultiProcessCollector(all_workers)  # type: ignore[no-untyped-call]
         return generate_latest(all_workers)
+
+
+def spent_label(tenths: int) -> str:
+    """Return how a share of a budget is written: 0, 0.1, …, 1."""
+    return f"{tenths / TENTHS:g}"
 
 
 def _flush(group: Mapping[Any, DurationSamples]) -> None:

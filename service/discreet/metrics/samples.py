@@ -5,6 +5,7 @@ from typing import Any
 
 from prometheus_client import Histogram
 
+from discreet.families.budgets import TENTHS
 from discreet.families.observer import AnswerOutcome
 from discreet.privacy.charges import UNLIMITED, Charge
 
@@ -21,6 +22,7 @@ class DecisionTotals:
         "items",
         "nano_epsilon",
         "nano_rho",
+        "reached",
     )
 
     def __init__(self) -> None:
@@ -32,6 +34,7 @@ class DecisionTotals:
         self.items = 0
         self.nano_epsilon = 0
         self.nano_rho = 0
+        self.reached = [0] * (TENTHS + 1)
         self.exhausted = 0
         self.dirty = False
 

@@ -126,6 +126,12 @@ class MetricSeries:
             "rho_spent_total",
             "Privacy loss charged for answers, zCDP rho.",
         )
+        self.clients_spent = counter(
+            "clients_spent_total",
+            "Clients whose answers have cost at least this share of their budget; 0 counts those "
+            "who were ever charged. A budget that is renewed counts its client anew.",
+            (*RECOMMENDER, "share"),
+        )
         self.exhausted = counter(
             "budgets_exhausted_total", "Answers not paid for because a budget is spent."
         )

@@ -38,11 +38,10 @@ export class Figure {
   /**
    * `series` is one or two of {field, name}; `format` writes a value; `note` explains, as a text
    * or as a function of the point that is shown;
-   * `tally`, if given, writes a whole point as [value, aside] instead of the first series;
    * `ceiling` fixes the top of the scale, `least` keeps it from shrinking below.
    */
-  constructor({ id, title, series, format, note, tally, ceiling, least = 0 }) {
-    Object.assign(this, { id, title, series, format, note, tally, ceiling, least });
+  constructor({ id, title, series, format, note, ceiling, least = 0 }) {
+    Object.assign(this, { id, title, series, format, note, ceiling, least });
     this.points = [];
     this.cursor = null;
     this.root = html('figure', series.length > 1 ? 'pair' : '');
@@ -147,18 +146,13 @@ export class Figure {
 
   describe(point, end) {
     this.now.replaceChildren();
-    if (this.tally && point) {
-      const [value, aside] = this.tally(point);
-      this.now.append(html('span', 'one', value), html('small', '', aside));
-    } else {
-      this.series.forEach((one, index) => {
-        const part = html('span', index ? 'two' : 'one');
-        if (this.series.length > 1) part.append(html('i'));
-        part.append(this.text(point, one));
-        if (this.series.length > 1) part.append(html('small', '', ` ${one.name}`));
-        this.now.append(part);
-      });
-    }
+    this.series.forEach((one, index) => {
+      const part = html('span', index ? 'two' : 'one');
+      if (this.series.length > 1) part.append(html('i'));
+      part.append(this.text(point, one));
+      if (this.series.length > 1) part.append(html('small', '', ` ${one.name}`));
+      this.now.append(part);
+    });
     const older = point && this.cursor !== null && end - point.at >= 0.5;
     this.hint.textContent = older ? ago(end - point.at) : this.noteOf(point);
     this.svg.setAttribute('aria-label', this.summary());

@@ -17,7 +17,7 @@ function slider({ key, label, low, high, value, step, format, changed }) {
   const control = { get: () => Number(input.value), set: (next) => { input.value = next; show(); } };
   const show = () => { output.textContent = format(Number(input.value)); };
   input.addEventListener('input', () => { show(); changed(); });
-  control.element = make('label', {}, label, output, input);
+  control.element = make('label', { htmlFor: key }, label, output, input);
   control.set(value);
   return control;
 }

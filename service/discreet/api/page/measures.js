@@ -5,7 +5,7 @@ const NAMES = {
   learned: 'discreet_released_feedback',
   reward: 'discreet_released_reward_mean',
   regret: 'discreet_released_regret',
-  epsilon: 'discreet_epsilon_spent_total',
+  spent: 'discreet_clients_spent_total',
   release: 'discreet_release',
   cells: 'discreet_cells',
   splits: 'discreet_splits',
@@ -78,11 +78,31 @@ export function totals(samples, recommender, at) {
     learned: sum(NAMES.learned),
     reward: measured(NAMES.reward),
     regret: measured(NAMES.regret),
-    epsilon: sum(NAMES.epsilon),
+    ...spending(samples, recommender),
     release: sum(NAMES.release),
     cells: sum(NAMES.cells),
     splits: sum(NAMES.splits),
   };
+}
+
+/**
+ * Return how many clients were ever charged, and the shares of their budgets that half of them, and
+ * nine in ten, have not exceeded: upper ends of the tenths that the metrics count in.
+ */
+export function spending(samples, recommender) {
+  const atLeast = new Map();
+  for (const { name, labels, value } of samples) {
+    if (name !== NAMES.spent || !recommender || labels.recommender !== recommender) continue;
+    atLeast.set(Number(labels.share), (atLeast.get(Number(labels.share)) ?? 0) + value);
+  }
+  const clients = atLeast.get(0) ?? 0;
+  const shares = [...atLeast.keys()].filter((share) => share > 0).sort((a, b) => a - b);
+  const within = (part) => {
+    if (!clients) return NaN;
+    // Whoever has not reached a share has spent less than it.
+    return shares.find((share) => clients - atLeast.get(share) >= part * clients) ?? 1;
+  };
+  return { clients, spentHalf: within(0.5), spentMost: within(0.9) };
 }
 
 /** Return what happened between two moments; NaN where nothing did. */
@@ -94,8 +114,9 @@ export function between(before, now) {
     reward: now.reward,
     regret: now.regret,
     learned: now.learned,
-    epsilon: now.epsilon,
-    epsilonRate: change('epsilon') / seconds,
+    clients: now.clients,
+    spentHalf: now.spentHalf,
+    spentMost: now.spentMost,
     release: now.release,
     cells: now.cells,
     splits: now.splits,
@@ -119,7 +140,7 @@ export class History {
   add(now) {
     const last = this.totals.at(-1);
     // Totals only grow; when they shrink, the server was restarted, and so is the history.
-    if (last && (now.answers < last.answers || now.epsilon < last.epsilon)) this.clear();
+    if (last && (now.answers < last.answers || now.clients < last.clients)) this.clear();
     this.totals.push(now);
     const first = this.totals.find((one) => one.at >= now.at - WINDOW_SECONDS - 0.5);
     if (first !== now) this.points.push(between(first, now));

@@ -31,10 +31,9 @@ const FIGURES = [
     note: "by the released model's own estimates",
   }),
   new Figure({
-    id: 'epsilon', title: 'Privacy spent', format: amount, least: 1,
-    series: [{ field: 'epsilonRate', name: 'epsilon a second' }],
-    tally: (point) => [`ε ${amount(point.epsilon)}`, `ε ${amount(point.epsilonRate)} a second`],
-    note: 'by all clients together; each has a budget',
+    id: 'spent', title: 'Privacy spent by a client', format: percent, ceiling: 1,
+    series: [{ field: 'spentHalf', name: 'half of them' }, { field: 'spentMost', name: '9 in 10' }],
+    note: (point) => `at most, of the budget for answers; ${amount(point?.clients ?? 0)} clients`,
   }),
   new Figure({
     id: 'cells', title: 'Partition', format: amount, least: 4,
@@ -56,8 +55,9 @@ const FIGURES = [
 const COLUMNS = [
   ['Mean reward', 'reward', decimals],
   ['Estimated regret', 'regret', decimals],
-  ['ε spent', 'epsilon', amount],
-  ['ε a second', 'epsilonRate', amount],
+  ['Clients charged', 'clients', amount],
+  ['Half spent at most', 'spentHalf', percent],
+  ['9 in 10 spent at most', 'spentMost', percent],
   ['Released model', 'release', amount],
   ['Cells', 'cells', amount],
   ['Splits', 'splits', amount],
@@ -72,6 +72,7 @@ class Page {
     this.recommender = null;
     this.trial = new Trial((method, path, body) => this.call(method, path, body));
     this.rejected = false;
+    this.figuresOnly = false;
     id('figures').append(...FIGURES.map((figure) => figure.root));
     id('ask-key').addEventListener('submit', (event) => this.submit(event));
     id('forget').addEventListener('click', () => this.forget());
@@ -97,6 +98,7 @@ class Page {
   keep(key) {
     sessionStorage.setItem(KEY, key);
     this.rejected = false;
+    this.figuresOnly = false;
   }
 
   submit(event) {
@@ -197,7 +199,7 @@ class Page {
 
   async show(samples) {
     const { storeUp, version } = server(samples);
-    const names = recommenders(samples);
+    const names = await this.present(recommenders(samples));
     this.say(storeUp === false
       ? 'The store is not answering: requests get 503 until it is back.' : '');
     this.health(storeUp === false ? 'store down' : 'server and store up', storeUp === false ? 'bad' : 'good');
@@ -210,6 +212,14 @@ class Page {
     this.history.add(totals(samples, this.recommender, performance.now() / 1000));
     this.draw();
     await this.trial.follow(this.history.totals.at(-1).release);
+  }
+
+  /** Return those that still exist: what was counted about a removed one stays counted. */
+  async present(names) {
+    if (this.figuresOnly) return names;
+    const { status, body } = await this.call('GET', '/recommenders');
+    this.figuresOnly = status === 403; // this key may not ask: all that were counted are shown
+    return status === 200 ? names.filter((name) => body.recommenders.includes(name)) : names;
   }
 
   /** Say what to do where there is nothing to see yet. */
