@@ -20,6 +20,7 @@ BOUNDED = {
     "route",
     "status",
     "operation",
+    "reason",
     "version",
 }
 
