@@ -2,15 +2,17 @@
 
 import asyncio
 import itertools
+from typing import Any
 
+import httpx
 import pytest
 
 from discreet.app import CHECK_SECONDS, create_app
-from discreet.errors import SeededNoiseRefused, StoreUnavailable
+from discreet.errors import SeededNoiseRefused, StoreFenced, StoreUnavailable
 from discreet.research.noise import SeededNoise
 from discreet.settings import Settings
 from discreet.state.memory import MemoryStore
-from tests.api.conftest import Caller, calling
+from tests.api.conftest import KEY, Caller, calling
 from tests.api.stores import GONE, MoodyStore
 
 pytestmark = pytest.mark.anyio
@@ -30,6 +32,40 @@ async def test_a_store_that_is_away_at_the_start_is_an_error() -> None:
     with pytest.raises(StoreUnavailable):
         async with app.router.lifespan_context(app):
             pass
+
+
+async def test_a_refused_store_is_a_503_until_it_can_be_used() -> None:
+    refusal: list[Exception] = [StoreFenced("it went back in time")]
+
+    class Refused(MemoryStore):
+        async def open(self) -> None:
+            if refusal:
+                raise refusal[0]
+
+    anew = asyncio.Event()
+    app = create_app(
+        Settings(api_key=KEY), opening=lambda _: Refused(), begin_anew=lambda: anew.set()
+    )
+    async with app.router.lifespan_context(app) as live:
+
+        async def with_state(scope: Any, receive: Any, send: Any) -> None:
+            await app({**scope, "state": dict(live)}, receive, send)
+
+        headers = {"Authorization": f"Bearer {KEY}"}
+        transport = httpx.ASGITransport(app=with_state)
+        async with Caller(transport=transport, base_url="http://test", headers=headers) as caller:
+            for answer in (
+                await caller.get("/health/ready"),
+                await caller.get("/recommenders"),
+                await caller.ask(),
+            ):
+                assert answer.status_code == 503
+                assert answer.json()["type"] == "urn:discreet:problem:store-fenced"
+                assert int(answer.headers["retry-after"]) > 0
+            assert (await caller.get("/health/live")).status_code == 200
+        refusal.clear()
+        async with asyncio.timeout(60):
+            await anew.wait()
 
 
 async def test_what_is_opened_is_closed() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from discreet import preparation
-from discreet.errors import InvalidArgument, StoreUnavailable
+from discreet.errors import InvalidArgument, StoreEmpty, StoreFenced, StoreUnavailable
 from discreet.families.registration import read_document
 from discreet.preparation import Prepared, opened, prepare
 from discreet.settings import Settings
@@ -23,7 +23,7 @@ FILMS = {"algorithm": "p-dap", "items": ["a"], "context": {"dimensions": 2}}
 def store(monkeypatch: pytest.MonkeyPatch) -> MoodyStore:
     """The store that every settings' URL leads to."""
     held = MoodyStore()
-    monkeypatch.setattr(preparation, "store_of", lambda settings: held)
+    monkeypatch.setattr(preparation, "store_of", lambda settings, **how: held)
     return held
 
 
@@ -102,7 +102,7 @@ async def test_an_absent_store_is_waited_for_as_long_as_the_settings_say(
             pass
     attempts = []
 
-    def away_at_first(settings: Settings) -> MoodyStore:
+    def away_at_first(settings: Settings, **how: bool) -> MoodyStore:
         attempts.append(settings)
         found = MoodyStore()
         found.mood = GONE if len(attempts) < 4 else None
@@ -113,6 +113,37 @@ async def test_an_absent_store_is_waited_for_as_long_as_the_settings_say(
     async with opened(Settings(wait_store_seconds=60)) as services:
         assert await services.registry.names() == []
     assert len(attempts) == 4
+
+
+async def test_an_empty_store_is_waited_for_and_one_that_lost_something_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    attempts: list[Exception] = []
+
+    class Refused(MoodyStore):
+        def __init__(self, error: Exception) -> None:
+            super().__init__()
+            self.error = error
+
+        async def open(self) -> None:
+            attempts.append(self.error)
+            if len(attempts) < 4:
+                raise self.error
+
+    monkeypatch.setattr(preparation, "_RETRY_SECONDS", 0)
+    monkeypatch.setattr(preparation, "store_of", lambda *_, **how: Refused(StoreEmpty("empty")))
+    async with opened(Settings(wait_store_seconds=60)):
+        assert len(attempts) == 4
+    attempts.clear()
+    with pytest.raises(StoreEmpty):
+        async with opened(Settings()):
+            pass
+    monkeypatch.setattr(preparation, "store_of", lambda *_, **how: Refused(StoreFenced("older")))
+    attempts.clear()
+    with pytest.raises(StoreFenced):
+        async with opened(Settings(wait_store_seconds=60)):
+            pass
+    assert len(attempts) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,12 @@
 
 import asyncio
 import logging
+import os
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -19,11 +22,13 @@ from discreet.api.routing import BEARER, Live
 from discreet.api.schemas import ProblemDocument
 from discreet.decisions.rates import KeyRates
 from discreet.decisions.services import DecisionServices, open_services
-from discreet.errors import StoreUnavailable
+from discreet.errors import DiscreetError, StoreFenced, StoreUnavailable, StoreUnsuitable
 from discreet.metrics import Metrics
 from discreet.peers.gateway import HttpPeerGateway
 from discreet.privacy.noise import NoiseSource, SystemNoise
 from discreet.settings import Settings
+from discreet.state.embedded import EmbeddedStore
+from discreet.state.marks import marks_file
 from discreet.state.redis_store import open_store
 from discreet.state.stores import Store
 from discreet.store_metrics import measured
@@ -42,20 +47,43 @@ Send `Authorization: Bearer KEY`. Errors are RFC 9457 problem documents with a s
 OpenStore = Callable[[Settings], Store]
 
 
-def store_of(settings: Settings) -> Store:
-    """Return the store that the settings name, not opened yet."""
+def store_of(settings: Settings, *, carries: bool = True) -> Store:
+    """Return the store that the settings name, not opened yet.
+
+    A server carries a mark of it, and is bound to it; a command that looks at a store by URL is
+    not, because it may look at another one next.
+    """
     assert settings.store is not None, "the embedded store is started before anything is opened"
     return open_store(
-        settings.store, namespace=settings.namespace, timeout=settings.store_timeout_seconds
+        settings.store,
+        namespace=settings.namespace,
+        timeout=settings.store_timeout_seconds,
+        init=settings.init,
+        marks=marks_of(settings) if carries or _is_embedded(settings) else None,
+        lost_writes=settings.store_lost_writes,
     )
 
 
+def marks_of(settings: Settings) -> Path:
+    """Return the file of the store's high-water mark, in the data directory."""
+    return marks_file(settings.data_dir, settings.namespace, embedded=_is_embedded(settings))
+
+
+def _is_embedded(settings: Settings) -> bool:
+    return settings.store in (None, EmbeddedStore(settings.data_dir).url)
+
+
 def create_app(
-    settings: Settings, *, opening: OpenStore = store_of, noise: NoiseSource | None = None
+    settings: Settings,
+    *,
+    opening: OpenStore = store_of,
+    noise: NoiseSource | None = None,
+    begin_anew: Callable[[], None] = lambda: os.kill(os.getpid(), signal.SIGTERM),
 ) -> HttpGateway:
     """Return the application of one worker; its lifespan opens and closes everything it uses.
 
-    Noise that could be reproduced is refused there, before the first request.
+    Noise that could be reproduced is refused there, before the first request. `begin_anew` is
+    called when a store that was refused can be used again: the master replaces a worker that ends.
     """
 
     @asynccontextmanager
@@ -69,22 +97,30 @@ def create_app(
             changed=metrics.circuit,
             urgent_seconds=settings.vendor_timeout_seconds,
         )
-        services = await open_services(
-            store=measured(opening(settings), metrics),
-            noise=noise or SystemNoise(),
-            observer=metrics,
-            token_keys=settings.token_keys,
-            api_keys=settings.api_keys,
-            peers=gateway,
-            rates=KeyRates(
-                operators=settings.key_requests_per_second,
-                devices=settings.device_requests_per_second,
-            ),
-        )
-        checking = asyncio.create_task(_keep_checking(services, metrics), name="store check")
+        services: DecisionServices | UnopenedServices
+        try:
+            services = await open_services(
+                store=measured(opening(settings), metrics),
+                noise=noise or SystemNoise(),
+                observer=metrics,
+                token_keys=settings.token_keys,
+                api_keys=settings.api_keys,
+                peers=gateway,
+                rates=KeyRates(
+                    operators=settings.key_requests_per_second,
+                    devices=settings.device_requests_per_second,
+                ),
+            )
+            checks = _keep_checking(services, metrics, begin_anew)
+        except (StoreFenced, StoreUnsuitable) as error:
+            # Its caller is told so, rather than left waiting for a worker that never comes.
+            log.error("this worker answers nothing: %s", error)
+            services = UnopenedServices(error)
+            checks = _keep_trying(lambda: opening(settings), metrics, begin_anew)
+        checking = asyncio.create_task(checks, name="store check")
         try:
             yield Live(
-                services=services,
+                services=cast(DecisionServices, services),
                 metrics=metrics,
                 admission=Admission(
                     most=settings.most_in_flight, target_seconds=settings.busy_seconds
@@ -125,16 +161,58 @@ def create_app(
     return app
 
 
-async def _keep_checking(services: DecisionServices, metrics: Metrics) -> None:
+class UnopenedServices:
+    """Stands where services would be, had the store not been refused: every use is a 503."""
+
+    def __init__(self, error: DiscreetError) -> None:
+        self._error = error
+
+    def __getattr__(self, name: str) -> Any:
+        raise StoreFenced(str(self._error))
+
+    async def close(self) -> None:
+        """Nothing was opened."""
+
+
+async def _keep_trying(
+    opening: Callable[[], Store], metrics: Metrics, begin_anew: Callable[[], None]
+) -> None:
+    """Look every now and then whether the store that was refused can be used by now."""
+    while True:
+        metrics.store_up(False)
+        await asyncio.sleep(CHECK_SECONDS)
+        try:
+            store = opening()
+            await store.open()
+        except DiscreetError:
+            continue
+        await store.close()
+        log.warning("the store can be used; this worker begins anew")
+        begin_anew()
+        return
+
+
+async def _keep_checking(
+    services: DecisionServices, metrics: Metrics, begin_anew: Callable[[], None]
+) -> None:
     """Measure whether the store answers, and which recommenders there are."""
+    cause = ""
     while True:
         loaded = services.registry.loaded()
         metrics.set_recommenders({one.name: one.algorithm for one in loaded})
         try:
             await services.store.ping()
             metrics.store_up(True)
-        except StoreUnavailable:
+            cause = ""
+        except StoreUnavailable as error:
             metrics.store_up(False)
+            if str(error) != cause:
+                cause = str(error)
+                log.error("the store cannot be used: %s", cause)
+            if services.store.superseded():
+                log.warning("the store can be used; this worker begins anew")
+                begin_anew()
+                return
         except Exception:
             metrics.store_up(False)
             log.exception("the store's answer to PING cannot be read")

@@ -16,6 +16,7 @@ COMMANDS = (
     ("serve", "answer requests over HTTP"),
     ("hub", "keep a history on this device, and send only what its owner agreed to"),
     ("keys", "make, list and revoke API keys; make token keys"),
+    ("store", "begin an empty store, look at one, or accept one that lost something"),
     ("audit", "check every privacy claim, and that planted faults are caught"),
     ("simulate", "choose an epsilon on synthetic or logged data, or send synthetic traffic"),
     ("reproduce", "repeat a paper's evaluation; its numbers beside ours"),

@@ -8,7 +8,9 @@ DiscreetError
 ├── Underpaid                a decision released more than was charged for it: never answered
 ├── StateOverflow            a sum would leave its 64-bit field; nothing was added
 ├── StoreUnavailable         the store did not answer; nothing is released (503)
+│   └── StoreFenced          it lost what it had acknowledged; nothing is released (503)
 ├── StoreUnsuitable          the store may lose ledgers or is of another schema; refuse to start
+│   └── StoreEmpty           it holds nothing, and nobody said that it may be begun
 ├── UnknownRecommender       no such recommender (404)
 ├── RecommenderUnreadable    its stored document is nothing that this version can read (503)
 ├── UnknownItem              no such item in this recommender (404 or 422)
@@ -76,8 +78,19 @@ class StoreUnavailable(DiscreetError):
         self.retry_after = retry_after
 
 
+class StoreFenced(StoreUnavailable):
+    """The store was emptied, went back in time or is another one: only its operator can decide."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, retry_after=30)
+
+
 class StoreUnsuitable(DiscreetError):
     """The store must not be used as it is: it may evict ledgers, or is of another schema."""
+
+
+class StoreEmpty(StoreUnsuitable):
+    """The store holds nothing: it is new, or it was emptied. Its operator knows which."""
 
 
 class UnknownRecommender(DiscreetError, LookupError):

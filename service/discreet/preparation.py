@@ -13,7 +13,13 @@ from discreet import __version__
 from discreet.app import store_of
 from discreet.decisions.keys import KeyRing
 from discreet.decisions.services import DecisionServices, open_services
-from discreet.errors import InvalidArgument, RecommenderUnreadable, StoreUnavailable
+from discreet.errors import (
+    InvalidArgument,
+    RecommenderUnreadable,
+    StoreEmpty,
+    StoreFenced,
+    StoreUnavailable,
+)
 from discreet.families.documents import RecommenderDocument
 from discreet.privacy.noise import SystemNoise
 from discreet.settings import Settings
@@ -51,11 +57,14 @@ class Prepared:
 
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[DecisionServices]:
-    """Open the services for a moment, waiting for the store as long as the settings allow."""
+async def opened(settings: Settings, *, carries: bool = True) -> AsyncIterator[DecisionServices]:
+    """Open the services for a moment, waiting for the store as long as the settings allow.
+
+    `carries` is explained at `store_of`.
+    """
     deadline = time.monotonic() + settings.wait_store_seconds
     while True:
-        store = store_of(settings)
+        store = store_of(settings, carries=carries)
         try:
             services = await open_services(
                 store=store,
@@ -63,12 +72,17 @@ async def opened(settings: Settings) -> AsyncIterator[DecisionServices]:
                 token_keys=settings.token_keys,
                 api_keys=settings.api_keys,
             )
-        except StoreUnavailable as error:
+        except (StoreUnavailable, StoreEmpty) as error:
             await store.close()
+            if isinstance(error, StoreFenced):
+                raise
             if time.monotonic() >= deadline:
+                if isinstance(error, StoreEmpty):
+                    raise
                 raise StoreUnavailable(
                     f"cannot reach the store: {error}; --wait-store SECONDS waits for it"
                 ) from None
+            # One that holds nothing may be begun by somebody else in a moment.
             await asyncio.sleep(_RETRY_SECONDS)
         else:
             break

@@ -54,12 +54,18 @@ def serve(
         if settings.store is None:
             embedded = EmbeddedStore(settings.data_dir)
             cleanup.callback(embedded.stop)
-            settings = settings.model_copy(update={"store": embedded.start()})
+            fresh = embedded.brand_new
+            update = {"store": embedded.start(), "init": settings.init or fresh}
+            settings = settings.model_copy(update=update)
+        if demo:
+            settings = settings.model_copy(update={"init": True})
         _allow_connections(settings)
         prepared = asyncio.run(prepare(settings, recommenders, demo=demo))
         port = listener.getsockname()[1]
         text = prepared.announcement(settings, port=port, embedded=embedded is not None)
         print(text, flush=True)
+        # Only now may an empty store be begun: a worker that finds one later must not.
+        settings = settings.model_copy(update={"init": False})
         GunicornServer(settings, listener, each_second=lambda: _restart_if_gone(embedded)).run()
 
 

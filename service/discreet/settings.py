@@ -91,6 +91,17 @@ class Settings(BaseModel):
         pattern=r"^[A-Za-z0-9_.-]{1,64}$",
         description="prefix of every key, so that several services can share a store",
     )
+    init: bool = Field(
+        default=False,
+        description="begin a namespace of the store that holds nothing; otherwise it is refused",
+    )
+    store_lost_writes: int = Field(
+        default=0,
+        ge=0,
+        le=1_000_000,
+        description="acknowledged writes of one of 64 shards that a failover may lose; more, and "
+        "the store is refused as one that went back in time",
+    )
     api_key: Annotated[str | None, BeforeValidator(_api_key)] = Field(default=None, repr=False)
     token_keys: Annotated[tuple[bytes, ...], BeforeValidator(_keys)] = Field(
         default=(), repr=False, description="base64, separated by commas: the first seals, all open"

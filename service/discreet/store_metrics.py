@@ -11,7 +11,7 @@ from discreet.state.stores import Store
 OPERATIONS = tuple(
     name
     for name, member in inspect.getmembers(Store, inspect.isfunction)
-    if not name.startswith("_") and name not in ("open", "close")
+    if not name.startswith("_") and name not in ("open", "close", "superseded")
 )
 """Every method of the protocol that goes to the store and back."""
 
@@ -63,6 +63,7 @@ class MeasuredStore:
     def __init__(self, store: Store, observer: StoreObserver) -> None:
         self.open = store.open
         self.close = store.close
+        self.superseded = store.superseded
         for name in OPERATIONS:
             setattr(self, name, _timed(observer, name, getattr(store, name)))
 

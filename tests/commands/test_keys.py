@@ -20,7 +20,7 @@ def test_keys_are_created_listed_and_revoked(
     with valkey(tmp_path / "store") as store:
 
         def keys(*arguments: str) -> str:
-            assert main(["keys", *arguments, "--store", store.url]) == 0
+            assert main(["keys", *arguments, "--store", store.url, "--init"]) == 0
             return capsys.readouterr().out
 
         assert keys("list") == ""
@@ -63,7 +63,7 @@ def test_keys_can_be_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 async def _put_films(url: str) -> None:
-    async with opened(Settings(store=url)) as services:
+    async with opened(Settings(store=url, init=True), carries=False) as services:
         await services.registry.put("films", document())
 
 

@@ -115,7 +115,7 @@ def sentence(ended: subprocess.CompletedProcess[str]) -> str:
 
 def test_a_store_that_cannot_be_used_is_said_in_one_line(tmp_path: Path) -> None:
     with valkey(tmp_path / "store", maxmemory_policy="allkeys-lru") as store:
-        command = [DISCREET, "serve", "--port", "0", "--store", store.url]
+        command = [DISCREET, "serve", "--port", "0", "--store", store.url, "--data", str(tmp_path)]
         refused = subprocess.run(
             command,
             capture_output=True,
@@ -131,7 +131,7 @@ def test_a_store_that_cannot_be_used_is_said_in_one_line(tmp_path: Path) -> None
 def test_a_store_of_another_schema_is_said_in_one_line(tmp_path: Path) -> None:
     with valkey(tmp_path / "store") as store:
         keys = subprocess.run(
-            [DISCREET, "keys", "list", "--store", store.url],
+            [DISCREET, "keys", "list", "--store", store.url, "--init"],
             capture_output=True,
             timeout=PATIENCE,
             env=environment(),
@@ -140,7 +140,7 @@ def test_a_store_of_another_schema_is_said_in_one_line(tmp_path: Path) -> None:
         assert keys.stdout == b""
         (key,) = store.client.scan_iter("*schema*")
         store.client.set(key, b"999")
-        command = [DISCREET, "serve", "--port", "0", "--store", store.url]
+        command = [DISCREET, "serve", "--port", "0", "--store", store.url, "--data", str(tmp_path)]
         refused = subprocess.run(
             command,
             capture_output=True,

@@ -76,9 +76,9 @@ def test_the_defaults_are_complete(tmp_path: Path) -> None:
     found = tuple(objects(answer.stdout))
     kinds = sorted(each["kind"] for each in found)
     assert kinds == [
-        "ConfigMap", "ConfigMap", "Deployment", "HorizontalPodAutoscaler", "NetworkPolicy",
-        "NetworkPolicy", "Pod", "PodDisruptionBudget", "Secret", "Secret", "Secret",
-        "Service", "Service", "Service", "ServiceAccount", "StatefulSet",
+        "ConfigMap", "ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Job",
+        "NetworkPolicy", "NetworkPolicy", "Pod", "PodDisruptionBudget", "Secret", "Secret",
+        "Secret", "Service", "Service", "Service", "ServiceAccount", "StatefulSet",
     ]  # fmt: skip
     _everything_that_is_named_exists(found)
 

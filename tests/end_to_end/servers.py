@@ -160,7 +160,10 @@ def serving(
              *options],
             stdout=output,
             stderr=output,
-            env=environment(DISCREET_API_KEY=key, **{**PATIENT, **variables}),
+            # A store by URL is new to this server; `DISCREET_INIT=""` is for those that are not.
+            env=environment(
+                **{"DISCREET_API_KEY": key, "DISCREET_INIT": "true"} | PATIENT | variables
+            ),
             start_new_session=True,
         )  # fmt: skip
     server = Server(process, f"http://127.0.0.1:{port}", data, log, key)

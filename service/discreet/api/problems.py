@@ -50,6 +50,7 @@ KINDS: Mapping[type[errors.DiscreetError], ProblemKind] = {
     errors.Underpaid: INTERNAL,
     errors.StateOverflow: ProblemKind("statistics-full", 409, "Statistics overflow"),
     errors.StoreUnavailable: STORE_UNAVAILABLE,
+    errors.StoreFenced: ProblemKind("store-fenced", 503, "Store lost data; answering is stopped"),
     errors.StoreUnsuitable: STORE_UNAVAILABLE,
     errors.UnknownRecommender: ProblemKind("unknown-recommender", 404, "Unknown recommender"),
     errors.RecommenderUnreadable: ProblemKind(
@@ -147,6 +148,13 @@ def problem_of(error: Exception) -> Problem:
             "nothing was released or counted; retry in a moment",
             headers={"Retry-After": str(seconds)},
             retry_after=seconds,
+        )
+    if isinstance(error, errors.StoreFenced):
+        return _problem(
+            kind,
+            "nothing is answered until the operator has decided; the server's log has the cause",
+            headers={"Retry-After": str(error.retry_after)},
+            retry_after=error.retry_after,
         )
     if isinstance(error, errors.RecommenderUnreadable):
         headers["Retry-After"] = str(error.retry_after)

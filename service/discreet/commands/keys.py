@@ -90,7 +90,7 @@ async def _act(args: argparse.Namespace) -> int:
     from discreet.preparation import opened
 
     with with_store(settings_of(args)) as settings:
-        async with opened(settings) as services:
+        async with opened(settings, carries=False) as services:
             if args.action == "create":
                 print(await _create(services, args))
             elif args.action == "code":

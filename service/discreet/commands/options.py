@@ -37,6 +37,13 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
         "--namespace", default=_ABSENT, metavar="NAME", help="prefix of every key in the store"
     )
     where.add_argument(
+        "--init",
+        action="store_true",
+        default=_ABSENT,
+        help="begin a namespace that holds nothing; without it an empty store is refused, because "
+        "it may have been emptied (a new data directory needs no --init)",
+    )
+    where.add_argument(
         "--wait-store",
         dest="wait_store_seconds",
         type=float,
@@ -59,6 +66,7 @@ def with_store(settings: Settings) -> Iterator[Settings]:
         yield settings
         return
     embedded = EmbeddedStore(settings.data_dir)
+    settings = settings.model_copy(update={"init": settings.init or embedded.brand_new})
     if keeper.ask(str(socket_for(embedded.folder)), b"PING"):
         yield settings.model_copy(update={"store": embedded.url})
         return

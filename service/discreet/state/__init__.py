@@ -8,6 +8,7 @@
       replies     what comes back, and what of it cannot be read (codec)
       client      the bridge to whatever carries commands; wire/ is our own
       urls        where a store is: single, TLS, Sentinel, Cluster
+      fence       noticing a store that lost something (marks, redis_fence)
     embedded      a real server of our own (keeper)
     checks        what every store refuses
     principals    digests of client and event ids

@@ -50,6 +50,11 @@ class EmbeddedStore:
         return self._folder
 
     @property
+    def brand_new(self) -> bool:
+        """Tell whether nothing was ever stored here."""
+        return not (self._folder / "appendonlydir").exists()
+
+    @property
     def running(self) -> bool:
         """Tell whether the keeper is there; whether the server is, is the keeper's affair."""
         return self._keeper is not None and self._keeper.poll() is None

@@ -3,14 +3,14 @@
 A script may touch the keys of one hash tag only, so that everything runs unchanged on a cluster:
 
     ledger, markers, claim,     {shard}     feedback is claimed, paid for and added in one step
-    sums, counts, release
+    sums, counts, release, fence
     event                       {event}     a caller's event id and its answer
     queue                       {queue}     messages to other instances
     blob, page                  {key}       values replaced whole, and values written in place
     roster                      {roster}    numbers of names
     lease                       {lease}     who does the background work
-    schema, documents, epoch,   {config}    small, read whole
-    secrets
+    schema, identity, epoch,    {config}    small, read whole
+    documents, secrets
 
 Digests inside a tag are base64, because a raw byte could be the brace that ends the tag. After
 the tag nothing is parsed, so digests follow as they are: ledgers and claims are the most numerous.
@@ -42,9 +42,14 @@ class StoreKeys:
         self._shards = [prefix + b"{" + tag + b"}" for tag in SHARD_TAGS]
         self._prefix = prefix
         self.schema = prefix + b"schema:{config}"
+        self.identity = prefix + b"identity:{config}"
         self.documents = prefix + b"documents:{config}"
         self.epoch = prefix + b"epoch:{config}"
         self.secrets = prefix + b"secrets:{config}"
+
+    def fence(self, shard: int) -> bytes:
+        """Return the key of a shard's fence: the store's identity, and how many writes it took."""
+        return self._shards[shard] + b"w"
 
     def ledger(self, principal: bytes) -> bytes:
         """Return the key of what a principal has spent. Never expires."""

@@ -114,6 +114,9 @@ class MemoryStore(MemorySums, MemoryValues):
     def ping(self) -> Awaitable[None]:
         return Ready(None)
 
+    def superseded(self) -> bool:
+        return False
+
     async def open(self) -> None:
         """Nothing to connect to."""
 

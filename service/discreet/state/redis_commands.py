@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import Any, Generic, TypeVar
 
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, StoreFenced
 from discreet.state import replies
 from discreet.state.client import StoreClient, StoreCommand, Word
+from discreet.state.fence import EMPTIED, MEANINGS, StoreFence
 from discreet.state.keys import StoreKeys
 
 T = TypeVar("T")
@@ -25,11 +26,17 @@ class PendingAnswer(Generic[T]):
 
 
 class RedisCommands:
-    """A client, the keys of a namespace, and three ways to ask."""
+    """A client, the keys of a namespace, its fence, and four ways to ask.
 
-    def __init__(self, client: StoreClient, keys: StoreKeys) -> None:
+    All of them raise `StoreFenced` at the call once the store is known to have lost something.
+    """
+
+    def __init__(
+        self, client: StoreClient, keys: StoreKeys, fence: StoreFence | None = None
+    ) -> None:
         self._client = client
         self._keys = keys
+        self._fence = fence or StoreFence(keys)
 
     def _ask(
         self,
@@ -40,6 +47,7 @@ class RedisCommands:
         repeatable: bool = True,
     ) -> Awaitable[T]:
         """Send one command; raise its error."""
+        self._fence.require_open()
         sent = self._client.send([StoreCommand(key, words, repeatable)])
         return PendingAnswer(sent, lambda found: _unless_failed(read, found[0]))
 
@@ -47,6 +55,7 @@ class RedisCommands:
         self, read: Callable[[Any], T], commands: Sequence[StoreCommand]
     ) -> Awaitable[list[T]]:
         """Send many commands; raise the error of the first that failed."""
+        self._fence.require_open()
         sent = self._client.send(commands)
         return PendingAnswer(sent, lambda found: [_unless_failed(read, reply) for reply in found])
 
@@ -54,8 +63,43 @@ class RedisCommands:
         self, read: Callable[[Any], T], commands: Sequence[StoreCommand]
     ) -> Awaitable[list[T | DiscreetError]]:
         """Send many commands; list the error of each that failed in its place."""
+        self._fence.require_open()
         sent = self._client.send(commands)
         return PendingAnswer(sent, lambda found: [replies.outcome(read, reply) for reply in found])
+
+    def _ask_fenced(
+        self, read: Callable[[Any], T], shards: Sequence[int], commands: Sequence[StoreCommand]
+    ) -> Awaitable[list[T | DiscreetError]]:
+        """Call fenced scripts, each on its shard; list errors as `_ask_each` does."""
+        self._fence.require_open()
+        sent = self._client.send(commands)
+
+        def noted(found: list[Any]) -> list[T | DiscreetError]:
+            outcomes: list[T | DiscreetError] = []
+            for shard, reply in zip(shards, found, strict=True):
+                if isinstance(reply, StoreFenced):
+                    outcomes.append(self._tripped(reply))
+                elif isinstance(reply, DiscreetError):
+                    outcomes.append(reply)
+                else:
+                    self._fence.marks.note(shard, reply[-1])
+                    outcomes.append(replies.outcome(read, reply[:-1]))
+            return outcomes
+
+        return PendingAnswer(sent, noted)
+
+    def _tripped(self, refusal: StoreFenced) -> StoreFenced:
+        """Use the store no more, because a script has refused to run on it."""
+        meaning = MEANINGS.get(str(refusal))
+        return refusal if meaning is None else self._break(meaning)
+
+    def _break(self, reason: str) -> StoreFenced:
+        """Use the store no more, and say so in it: others may know less than we do."""
+        if self._fence.reason is None and not reason.startswith(EMPTIED):
+            # Nobody waits for it. An empty store stays empty.
+            key = self._keys.identity
+            self._client.send([StoreCommand(key, (b"HSET", key, b"broken", reason.encode()))])
+        return self._fence.trip(reason)
 
 
 def _unless_failed(read: Callable[[Any], T], reply: Any) -> T:

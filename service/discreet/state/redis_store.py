@@ -8,64 +8,86 @@ The store belongs to the event loop in which it was opened.
 """
 
 from collections.abc import Awaitable, Mapping
+from pathlib import Path
 
-from discreet.errors import InvalidArgument, StoreUnsuitable
+from discreet.errors import InvalidArgument, StoreFenced
 from discreet.state import checks, replies, scripts
+from discreet.state.client import StoreClient
+from discreet.state.fence import StoreFence
 from discreet.state.keys import DEFAULT_NAMESPACE, StoreKeys
+from discreet.state.marks import HighWaterMarks
+from discreet.state.redis_fence import RedisFence
 from discreet.state.redis_sums import RedisSums
 from discreet.state.redis_values import RedisValues
-from discreet.state.stores import SCHEMA, Event, Registry
+from discreet.state.stores import Event, Registry
 from discreet.state.urls import parse
 from discreet.state.wire.sender import CommandSender
 
 
 def open_store(
-    url: str, *, namespace: str = DEFAULT_NAMESPACE, timeout: float = 2.0
+    url: str,
+    *,
+    namespace: str = DEFAULT_NAMESPACE,
+    timeout: float = 2.0,
+    init: bool = True,
+    marks: Path | None = None,
+    lost_writes: int = 0,
 ) -> "RedisStore":
     """Return the store at `url` (see `urls`), not yet connected: that is `open()`.
 
-    `timeout` is the longest that any command takes to answer or fail, in seconds.
+    `timeout` is the longest that any command takes to answer or fail, in seconds. `init` says
+    whether a namespace that holds nothing may be begun; `marks` is the file of the high-water mark,
+    and `lost_writes` how many writes of a shard a failover may lose (see `fence`).
     """
     if not 0.05 <= timeout <= 60:
         raise InvalidArgument("timeout", "must be 0.05 to 60 seconds")
     sources = [script.source for script in scripts.ALL]
-    return RedisStore(
-        CommandSender(parse(url), scripts=sources, timeout=timeout), StoreKeys(namespace)
-    )
+    keys = StoreKeys(namespace)
+    fence = StoreFence(keys, HighWaterMarks(marks), lost_writes=lost_writes)
+    sender = CommandSender(parse(url), scripts=sources, timeout=timeout, examine=fence.examine)
+    return RedisStore(sender, keys, fence, init=init)
 
 
-class RedisStore(RedisSums, RedisValues):
+class RedisStore(RedisSums, RedisValues, RedisFence):
     """Every method of `stores.Store`, over a client of a single server or of a cluster."""
 
+    def __init__(
+        self,
+        client: StoreClient,
+        keys: StoreKeys,
+        fence: StoreFence | None = None,
+        *,
+        init: bool = True,
+    ) -> None:
+        super().__init__(client, keys, fence)
+        self._init = init
+
+    @property
+    def fence(self) -> StoreFence:
+        """What is known of the store, and whether it may be used."""
+        return self._fence
+
     async def open(self) -> None:
-        """Connect, load scripts, and refuse a store that would evict ledgers or is of another
-        schema."""
-        await self._client.open()
+        """Connect, load scripts, and refuse a store that would evict ledgers, is of another
+        schema, is empty (unless it may be begun), or lost something."""
         try:
-            await self._check_schema()
+            await self._client.open()
+        except StoreFenced:
+            if not self._fence.accepted:
+                raise
+            # What we carry is from before the operator's decision; we begin with what stands now.
+            self._fence.begin_anew()
+            await self._client.open()
+        try:
+            await self._begin(init=self._init)
         except BaseException:
             await self._client.close()
             raise
 
-    async def _check_schema(self) -> None:
-        keys = (self._keys.schema, self._keys.documents, self._keys.epoch, self._keys.secrets)
-        found = await self._ask(int, self._keys.schema, scripts.SCHEMA.call(keys, SCHEMA))
-        if found == SCHEMA:
-            return
-        written = f"of schema {found}" if found else "written before stores had a schema version"
-        raise StoreUnsuitable(
-            f"the namespace {self._keys.namespace!r} of the store holds data {written}, and this "
-            f"server reads schema {SCHEMA}: use a server of that version, or another --namespace, "
-            "or an empty store"
-        )
-
     async def close(self) -> None:
         """Let go of every connection; whatever is outstanding raises `StoreUnavailable`."""
+        self._fence.marks.close()
         await self._client.close()
-
-    def ping(self) -> Awaitable[None]:
-        # An ordinary read of a key that everybody reads: it goes where commands go.
-        return self._ask(replies.nothing, self._keys.epoch, (b"EXISTS", self._keys.epoch))
 
     def claim_event(self, *, event: bytes, fingerprint: bytes, ttl: int) -> Awaitable[Event]:
         key = self._keys.event(checks.digest("event", event))

@@ -35,19 +35,23 @@ class RedisSums(RedisCommands):
     """The part of `stores.Store` that counts."""
 
     def spend(self, debits: Sequence[Debit]) -> Awaitable[Sequence[Debited | DiscreetError]]:
-        return self._ask_each(replies.debited, [self._debit(each) for each in debits])
+        commands = [self._debit(each) for each in debits]
+        shards = [shard_of(each.principal) for each in debits]
+        return self._ask_fenced(replies.debited, shards, commands)
 
     def _debit(self, debit: Debit) -> StoreCommand:
         principal, charge, limit, account, marker, marker_ttl = checks.debit(debit)
+        shard = shard_of(principal)
         ledger = self._keys.ledger(principal)
+        fence, carried = self._keys.fence(shard), self._fence.carried(shard)
         terms = pack_terms(charge, limit)
         if marker is None:
             # Running it twice would debit twice, unless there is nothing to debit.
-            call = scripts.SPEND.call((ledger,), terms, int(account))
+            call = scripts.SPEND.call((ledger, fence), terms, int(account), carried)
             return StoreCommand(ledger, call, charge == NO_CHARGE)
         paid_for = marker + bytes((account,)) + terms[:ACCOUNT_BYTES]
-        keys = (ledger, self._keys.markers(principal))
-        call = scripts.SPEND.call(keys, terms, int(account), paid_for, marker_ttl * 1000)
+        keys = (ledger, self._keys.markers(principal), fence)
+        call = scripts.SPEND.call(keys, terms, int(account), paid_for, marker_ttl * 1000, carried)
         return StoreCommand(ledger, call)
 
     def ledgers(self, principals: Sequence[bytes]) -> Awaitable[Sequence[Ledger]]:
@@ -65,7 +69,9 @@ class RedisSums(RedisCommands):
         self, records: Sequence[FeedbackRecord]
     ) -> Awaitable[Sequence[Learned | DiscreetError]]:
         # Repeatable: the claim makes it so. A repetition answers DUPLICATE, not COUNTED.
-        return self._ask_each(replies.learned, [self._record(each) for each in records])
+        commands = [self._record(each) for each in records]
+        shards = [shard_of(each.principal) for each in records]
+        return self._ask_fenced(replies.learned, shards, commands)
 
     def _record(self, one: FeedbackRecord) -> StoreCommand:
         principal, generation, claim, reward, ttl, increments, charge, limit = (
@@ -79,6 +85,7 @@ class RedisSums(RedisCommands):
             self._keys.counts(shard, generation),
             self._keys.sums(shard, generation),
             self._keys.own(shard, generation),
+            self._keys.fence(shard),
         )
         terms = b"" if charge == NO_CHARGE else pack_terms(charge, limit)
         additions: list[Word] = []
@@ -86,6 +93,7 @@ class RedisSums(RedisCommands):
             additions += (block, len(amounts))
             for pair in amounts:
                 additions += pair
+        additions.append(self._fence.carried(shard))
         call = scripts.LEARN.call(keys, reward, ttl * 1000, principal, terms, *additions)
         return StoreCommand(ledger, call)
 

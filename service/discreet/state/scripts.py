@@ -8,11 +8,17 @@ from discreet.state.client import Word
 
 
 class LuaScript:
-    """One script, called by its digest. `functions` names the file of functions that it uses."""
+    """One script, called by its digest. `functions` names the file of functions that it uses.
 
-    def __init__(self, name: str, functions: str | None = None) -> None:
+    A `fenced` one runs only on a store that lost nothing (`lua/fenced_begin.lua`): its last key and
+    argument are a shard's fence, and its reply ends with the fence's number of writes.
+    """
+
+    def __init__(self, name: str, functions: str | None = None, *, fenced: bool = False) -> None:
         self.name = name
         files = [name] if functions is None else [functions, name]
+        if fenced:
+            files = [*files[:-1], "fenced_begin", name, "fenced_end"]
         folder = resources.files("discreet.state") / "lua"
         self.source = b"\n".join([(folder / f"{file}.lua").read_bytes() for file in files])
         # SHA-1 is how EVALSHA names a script; nothing is secured by it.
@@ -23,9 +29,9 @@ class LuaScript:
         return (b"EVALSHA", self.digest, len(keys), *keys, *arguments)
 
 
-SPEND = LuaScript("spend", "ledger")
+SPEND = LuaScript("spend", "ledger", fenced=True)
 FORGET_MARKERS = LuaScript("forget_markers")
-LEARN = LuaScript("learn", "ledger")
+LEARN = LuaScript("learn", "ledger", fenced=True)
 FREEZE = LuaScript("freeze")
 FROZEN = LuaScript("frozen")
 DISCARD = LuaScript("discard", "directory")
@@ -33,7 +39,8 @@ FORGET_OWN = LuaScript("forget_own")
 ERASE_SUMS = LuaScript("erase_sums", "directory")
 CLAIM_EVENT = LuaScript("claim_event")
 ANSWER_EVENT = LuaScript("answer_event")
-SCHEMA = LuaScript("schema")
+BEGIN = LuaScript("begin")
+BEAT = LuaScript("beat", fenced=True)
 PUT_DOCUMENT = LuaScript("put_document")
 REMOVE_DOCUMENT = LuaScript("remove_document")
 REGISTRY = LuaScript("registry")

@@ -223,12 +223,17 @@ class Store(
     """Everything. One contract suite (`tests/contracts/test_stores*.py`) runs against every one."""
 
     def ping(self) -> Awaitable[None]:
-        """Return once the store has answered; raise `StoreUnavailable` otherwise."""
+        """Return once the store has taken a write and is seen to have lost nothing; raise
+        `StoreUnavailable`, or `StoreFenced`, otherwise."""
+        ...
+
+    def superseded(self) -> bool:
+        """Tell whether a store that was refused can be used again by whoever opens it anew."""
         ...
 
     async def open(self) -> None:
-        """Connect, load scripts, and refuse a store that would evict ledgers or is of another
-        schema."""
+        """Connect, load scripts, and refuse a store that would evict ledgers, is of another schema,
+        is empty (unless it may be begun), or lost something."""
         ...
 
     async def close(self) -> None:

@@ -146,7 +146,7 @@ async def test_the_client_follows_a_failover_that_sentinel_makes(tmp_path: Path)
         dead_first = watched.url.replace("//", "//127.0.0.1:1,")
         async with opened(dead_first, patience=0.5) as store:
             assert (await spend(store)).granted
-            assert watched.master.do("DBSIZE") == 2, "the schema and the ledger"
+            assert watched.master.do("DBSIZE") == 67, "the ledger, schema, identity and fences"
             watched.master.do("WAIT", 1, 10_000)
             watched.master.kill()
             while True:

@@ -38,6 +38,12 @@ app.kubernetes.io/component: server
 {{ include "discreet.commonLabels" . }}
 {{- end -}}
 
+{{- define "discreet.beginSelector" -}}
+app.kubernetes.io/name: {{ include "discreet.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: begin
+{{- end }}
+
 {{- define "discreet.valkeySelector" -}}
 app.kubernetes.io/name: {{ include "discreet.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}

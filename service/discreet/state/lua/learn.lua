@@ -50,6 +50,7 @@ if ARGV[4] ~= '' then
     local before = pack_ledger(spent)
     if not debit(spent, 1, terms, {terms[4], terms[5], terms[6]}) then
         redis.call('SET', KEYS[2], '!' .. ARGV[1], 'PX', ARGV[2])
+        count_write()
         return {1, 0, '', before}
     end
     price = struct.pack('>i8i8i8', terms[1], terms[2], terms[3])
@@ -131,4 +132,5 @@ if count > 0 then
     redis.call('SET', KEYS[1], pack_ledger(spent))
 end
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
+count_write()
 return {1, 1, price, pack_ledger(spent)}

@@ -32,6 +32,7 @@ if terms[1] > 0 or terms[2] > 0 or terms[3] > 0 then
     end
     after = pack_ledger(spent)
     redis.call('SET', KEYS[1], after)
+    count_write()
 end
 if KEYS[2] then
     redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)

@@ -1,8 +1,8 @@
 """Commands to the members of a cluster, each to the master of its key's slot.
 
 Replication is asynchronous: when a master dies, the replica that takes over may lack the last
-writes that the master had acknowledged. A debit among them is then forgotten, and its principal
-could spend it again. `min-replicas-to-write 1` narrows the window and `appendfsync always` covers
+writes that the master had acknowledged. A debit among them is then forgotten; that is noticed, and
+the store is refused (see `fence`). `min-replicas-to-write 1` narrows the window and `appendfsync always` covers
 every crash that the master itself comes back from; neither closes it. A deployment whose budgets
 must survive the loss of a machine runs a single durable master, and lives with its outages.
 """
@@ -17,7 +17,7 @@ from discreet.state.slots import SLOTS, slot_of
 from discreet.state.urls import ServerAddress, StoreLocation
 from discreet.state.wire.commands import PendingCommand, packed_group
 from discreet.state.wire.connection import CommandRefused
-from discreet.state.wire.handshake import first_answer
+from discreet.state.wire.handshake import Examine, accept_any, first_answer
 from discreet.state.wire.reconnecting import ReconnectingConnection, backoff
 from discreet.state.wire.topology import Topology
 
@@ -28,8 +28,14 @@ PAUSE = 0.1
 class ClusterTopology(Topology):
     """One connection to each master; the map of slots follows redirections and failures."""
 
-    def __init__(self, location: StoreLocation, scripts: Sequence[bytes], timeout: float) -> None:
-        super().__init__(location, scripts, timeout)
+    def __init__(
+        self,
+        location: StoreLocation,
+        scripts: Sequence[bytes],
+        timeout: float,
+        examine: Examine = accept_any,
+    ) -> None:
+        super().__init__(location, scripts, timeout, examine)
         self._server_at: dict[ServerAddress, ReconnectingConnection] = {}
         self._owner_of: list[ReconnectingConnection | None] = [None] * SLOTS
         self._failure: StoreUnavailable | StoreUnsuitable | None = None

@@ -77,9 +77,7 @@ class PipelinedConnection(asyncio.Protocol):
 
     async def ask(self, *commands: Sequence[Word]) -> list[Any]:
         """Send commands about the server itself; return their replies, or raise the first error."""
-        group, pending = packed_group(commands)
-        self.send(pending)
-        answers = await group.future
+        answers = await self.ask_each(*commands)
         for answer in answers:
             if isinstance(answer, Exception):
                 raise answer
@@ -90,6 +88,12 @@ class PipelinedConnection(asyncio.Protocol):
         self._progress += seconds
         for command in self._pending:
             command.deadline += seconds
+
+    async def ask_each(self, *commands: Sequence[Word]) -> list[Any]:
+        """Do the same, and return the error of each that failed in its place."""
+        group, pending = packed_group(commands)
+        self.send(pending)
+        return await group.future
 
     def check(self, now: float, timeout: float) -> None:
         """Give up on expired commands, and on a server that has said nothing for so long."""

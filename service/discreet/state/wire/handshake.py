@@ -7,7 +7,7 @@ restart, a failover), and with it its scripts, its role and its settings.
 import asyncio
 import logging
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from discreet.errors import StoreUnavailable, StoreUnsuitable
@@ -19,9 +19,20 @@ logger = logging.getLogger(__name__)
 
 OLDEST = (6, 2)
 
+Examine = Callable[[PipelinedConnection], Awaitable[None]]
+"""Raises if the store behind a connection is not to be used: it lost something, for instance."""
+
+
+async def accept_any(connection: PipelinedConnection) -> None:
+    """Examine nothing."""
+
 
 async def connect(
-    location: StoreLocation, node: ServerAddress | None, scripts: Sequence[bytes], patience: float
+    location: StoreLocation,
+    node: ServerAddress | None,
+    scripts: Sequence[bytes],
+    patience: float,
+    examine: Examine = accept_any,
 ) -> PipelinedConnection:
     """Return a connection to a master that is ready for every script, or raise.
 
@@ -38,6 +49,7 @@ async def connect(
             if location.db:
                 await connection.ask((b"SELECT", location.db))
             await _inspect(connection, clustered=location.kind is StoreKind.CLUSTER)
+            await examine(connection)
             await connection.ask(*loading(scripts))
         except BaseException:
             connection.abort()

@@ -13,7 +13,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from discreet.errors import DiscreetError, StoreUnavailable, StoreUnsuitable
+from discreet.errors import DiscreetError, StoreFenced, StoreUnavailable, StoreUnsuitable
 from discreet.state.wire.commands import PendingCommand
 from discreet.state.wire.connection import PipelinedConnection
 
@@ -111,7 +111,7 @@ class ReconnectingConnection:
     async def connected(self, deadline: float) -> None:
         """Return once it is connected; raise why not at the deadline, or at once if hopeless."""
         while self._connection is None:
-            if isinstance(self._failure, StoreUnsuitable):
+            if isinstance(self._failure, StoreUnsuitable | StoreFenced):
                 raise self._failure
             self._changed.clear()
             try:
@@ -132,6 +132,8 @@ class ReconnectingConnection:
     def _reason(self) -> StoreUnavailable:
         """Say why there is no connection, in words that quote neither the URL nor any data."""
         failure = self._failure
+        if isinstance(failure, StoreFenced):
+            return failure
         if isinstance(failure, DiscreetError):
             return StoreUnavailable(str(failure))
         if isinstance(failure, ssl.SSLError):

@@ -12,6 +12,7 @@ from discreet.state.client import StoreCommand
 from discreet.state.urls import StoreKind, StoreLocation
 from discreet.state.wire.cluster import ClusterTopology
 from discreet.state.wire.commands import CommandGroup, PendingCommand, packed
+from discreet.state.wire.handshake import Examine, accept_any
 from discreet.state.wire.topology import SingleServer, Topology
 
 
@@ -20,15 +21,21 @@ class CommandSender:
     as `location` says.
 
     `scripts` are the sources of what EVALSHA may call; `timeout` is the longest that any command
-    takes to answer or fail, in seconds.
+    takes to answer or fail, in seconds; `examine` looks at every new connection before it is used.
     """
 
     def __init__(
-        self, location: StoreLocation, *, scripts: Sequence[bytes], timeout: float
+        self,
+        location: StoreLocation,
+        *,
+        scripts: Sequence[bytes],
+        timeout: float,
+        examine: Examine = accept_any,
     ) -> None:
         self._location = location
         self._scripts = scripts
         self._timeout = timeout
+        self._examine = examine
         self._topology: Topology | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -38,7 +45,7 @@ class CommandSender:
             raise StoreUnavailable("the store is open already")
         self._loop = asyncio.get_running_loop()
         kind = ClusterTopology if self._location.kind is StoreKind.CLUSTER else SingleServer
-        topology = kind(self._location, self._scripts, self._timeout)
+        topology = kind(self._location, self._scripts, self._timeout, self._examine)
         try:
             await topology.ready()
         except BaseException:

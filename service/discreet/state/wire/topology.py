@@ -10,21 +10,35 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
-from discreet.errors import StoreUnavailable
+from discreet.errors import StoreFenced, StoreUnavailable
 from discreet.state.urls import ServerAddress, StoreLocation
 from discreet.state.wire.commands import PendingCommand, packed_group
-from discreet.state.wire.handshake import connect, loading
+from discreet.state.wire.handshake import Examine, accept_any, connect, loading
 from discreet.state.wire.reconnecting import ReconnectingConnection, backoff
 
 PASSING = frozenset({"LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN"})
 """Errors of a server that ran nothing and will soon do better."""
 
+REFUSALS = {
+    "OOM": "the store is full: it has reached its maxmemory and takes no writes (OOM)",
+    "MISCONF": "the store cannot write to its disk and takes no writes (MISCONF)",
+    "NOREPLICAS": "the store has too few replicas and takes no writes (NOREPLICAS)",
+}
+"""What an operator has to know, in words."""
+
 
 class Topology(ABC):
     """What a single server and a cluster share: retries, deadlines, and the care of servers."""
 
-    def __init__(self, location: StoreLocation, scripts: Sequence[bytes], timeout: float) -> None:
+    def __init__(
+        self,
+        location: StoreLocation,
+        scripts: Sequence[bytes],
+        timeout: float,
+        examine: Examine = accept_any,
+    ) -> None:
         self._location = location
+        self._examine = examine
         self._scripts = scripts
         self._timeout = timeout
         self._loop = asyncio.get_running_loop()
@@ -85,8 +99,11 @@ class Topology(ABC):
             # A former master. The address may by now mean another server: look again.
             server.drop()
             self.retry(command)
+        elif code == "FENCED":
+            command.answer(StoreFenced(message.partition(" ")[2]))
         else:
-            command.answer(StoreUnavailable(f"the store refused a command ({code})"))
+            why = REFUSALS.get(code, f"the store refused a command ({code})")
+            command.answer(StoreUnavailable(why))
 
     def lost(
         self,
@@ -108,7 +125,7 @@ class Topology(ABC):
     def connect_to(self, node: ServerAddress | None) -> ReconnectingConnection:
         """Return a server that is being connected to."""
         return ReconnectingConnection(
-            lambda: connect(self._location, node, self._scripts, self._timeout),
+            lambda: connect(self._location, node, self._scripts, self._timeout, self._examine),
             self._timeout,
             refused=self.refused,
             lost=self.lost,
@@ -149,8 +166,14 @@ class Topology(ABC):
 class SingleServer(Topology):
     """A single server, or the master that Sentinels name: one connection for every key."""
 
-    def __init__(self, location: StoreLocation, scripts: Sequence[bytes], timeout: float) -> None:
-        super().__init__(location, scripts, timeout)
+    def __init__(
+        self,
+        location: StoreLocation,
+        scripts: Sequence[bytes],
+        timeout: float,
+        examine: Examine = accept_any,
+    ) -> None:
+        super().__init__(location, scripts, timeout, examine)
         self._server = self.connect_to(None)
 
     def submit(self, commands: Sequence[PendingCommand]) -> None:

@@ -1,0 +1,6 @@
+end
+
+-- Ends what `fenced_begin` began.
+local reply = run()
+reply[#reply + 1] = writes
+return reply
