@@ -51,7 +51,7 @@ class FailingStore(MemoryStore):
 
 def test_every_operation_of_the_protocol_is_measured() -> None:
     public = [name for name, _ in inspect.getmembers(Store, inspect.isfunction) if name[0] != "_"]
-    assert sorted(public) == sorted([*OPERATIONS, "open", "close"])
+    assert sorted(public) == sorted([*OPERATIONS, "open", "close", "superseded", "clock"])
     assert {"spend", "learn", "freeze", "versions", "ping", "remove_roster"} <= set(OPERATIONS)
 
 

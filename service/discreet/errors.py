@@ -71,11 +71,21 @@ class StateOverflow(DiscreetError):
 
 
 class StoreUnavailable(DiscreetError):
-    """The store did not answer in time; `retry_after` is in seconds."""
+    """The store did not answer in time; `retry_after` is in seconds.
 
-    def __init__(self, message: str = "the store is unavailable", retry_after: int = 1) -> None:
+    What it was asked to write may have been written. A retry under `event_id`, where there is one,
+    is not debited again.
+    """
+
+    def __init__(
+        self,
+        message: str = "the store is unavailable",
+        retry_after: int = 1,
+        event_id: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.event_id = event_id
 
 
 class StoreFenced(StoreUnavailable):

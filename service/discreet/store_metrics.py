@@ -11,7 +11,7 @@ from discreet.state.stores import Store
 OPERATIONS = tuple(
     name
     for name, member in inspect.getmembers(Store, inspect.isfunction)
-    if not name.startswith("_") and name not in ("open", "close", "superseded")
+    if not name.startswith("_") and name not in ("open", "close", "superseded", "clock")
 )
 """Every method of the protocol that goes to the store and back."""
 
@@ -64,6 +64,7 @@ class MeasuredStore:
         self.open = store.open
         self.close = store.close
         self.superseded = store.superseded
+        self.clock = store.clock
         for name in OPERATIONS:
             setattr(self, name, _timed(observer, name, getattr(store, name)))
 

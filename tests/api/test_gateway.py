@@ -92,8 +92,13 @@ async def test_a_store_that_is_gone_is_503_with_retry_after(
     answer = await caller.request(method, path, json=body)
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "2"
-    assert answer.json()["type"] == "urn:discreet:problem:store-unavailable"
+    problem = answer.json()
+    assert problem["type"] == "urn:discreet:problem:store-unavailable"
     assert "canary" not in answer.text
+    assert "nothing was released" in problem["detail"]
+    assert " may have been " in problem["detail"]
+    # The registry's lease may have lapsed: then no debit was tried.
+    assert problem.get("event_id", "retry-").startswith("retry-")
 
 
 async def test_a_batch_over_a_store_that_is_gone_says_so_for_each_entry(caller: Caller) -> None:

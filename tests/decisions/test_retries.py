@@ -1,14 +1,18 @@
 """Answers kept under event ids: sealed, erased with their client, and never another's."""
 
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 import pytest
 
+from discreet.decisions.retries import MADE_UP_SECONDS
 from discreet.decisions.services import DecisionServices
-from discreet.errors import EventReused, UnknownDecision
+from discreet.errors import DiscreetError, EventReused, StoreUnavailable, UnknownDecision
 from discreet.families.questions import Ask, Candidate, Sparse
 from discreet.state.memory import MemoryStore
-from tests.decisions.conftest import Clock, ask, document
+from discreet.state.ready import Ready
+from discreet.state.stores import Debit, Debited
+from tests.decisions.conftest import Clock, ask, document, opened
 
 pytestmark = pytest.mark.anyio
 
@@ -99,3 +103,75 @@ async def test_an_event_that_was_not_answered_has_no_recommendation(
 ) -> None:
     with pytest.raises(UnknownDecision):
         await services.recommend._stored.recommendation_id("never")
+
+
+class ForgetfulStore(MemoryStore):
+    """Makes every debit, and loses the answer while `losing`."""
+
+    losing = False
+
+    def spend(self, debits: Sequence[Debit]) -> Awaitable[Sequence[Debited | DiscreetError]]:
+        made = super().spend(debits)
+        return Ready([StoreUnavailable("lost")] * len(debits)) if self.losing else made
+
+
+@pytest.mark.parametrize("event_id", [None, "mine"])
+async def test_a_debit_whose_answer_was_lost_is_made_once(event_id: str | None) -> None:
+    store = ForgetfulStore()
+    services = await opened(store)
+    await services.registry.put("films", document())
+
+    async def spent() -> Any:
+        report = (await services.clients.budget(recommender="films", client="someone")).answers
+        return report.spent and report.spent.epsilon
+
+    store.losing = True
+    with pytest.raises(StoreUnavailable) as lost:
+        await ask(services, event_id=event_id)
+    store.losing = False
+    assert await spent() == 1.0
+    named = lost.value.event_id
+    assert named is not None
+    assert event_id in (None, named)
+    answer = await ask(services, event_id=named)
+    assert answer.personalised
+    assert await spent() == 1.0, "the retry was free"
+    assert await ask(services, event_id=named) == answer
+    assert (await ask(services)).personalised
+    assert await spent() == 2.0
+    await services.close()
+
+
+async def test_each_of_a_batch_is_told_an_event_id_of_its_own() -> None:
+    store = ForgetfulStore()
+    services = await opened(store)
+    await services.registry.put("films", document())
+    store.losing = True
+    asks = [Ask("films", f"client {number}", [0.2, 0.8]) for number in range(3)]
+    outcomes = await services.recommend.recommend_many(asks)
+    store.losing = False
+    named = [one.event_id for one in outcomes if isinstance(one, StoreUnavailable)]
+    assert len(set(named)) == 3
+    for ask_, event_id in zip(asks, named, strict=True):
+        answer = await services.recommend.recommend(ask_._replace(event_id=event_id))
+        assert answer.privacy.spent is not None
+        assert answer.privacy.spent.epsilon == 1.0
+    await services.close()
+
+
+async def test_a_made_up_id_is_forgotten_soon(
+    services: DecisionServices, store: MemoryStore, clock: Clock
+) -> None:
+    await ask(services)
+    (markers,) = store._markers.values()
+    assert len(markers) == 1
+    clock.now += MADE_UP_SECONDS
+    assert len(markers) == 0
+
+
+async def test_what_is_free_leaves_no_mark(services: DecisionServices, store: MemoryStore) -> None:
+    await services.registry.put(
+        "exact", document(privacy={"answers": "exact", "feedback": "exact"})
+    )
+    await ask(services, recommender="exact")
+    assert not store._markers

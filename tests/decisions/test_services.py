@@ -1,5 +1,7 @@
 """What a worker opens is joined once, and closed as a whole."""
 
+import time
+
 import pytest
 
 from discreet.decisions.services import open_services, open_simulation
@@ -7,7 +9,9 @@ from discreet.errors import SeededNoiseRefused
 from discreet.privacy.noise import SystemNoise
 from discreet.research.noise import SeededNoise
 from discreet.state.memory import MemoryStore
+from discreet.state.redis_store import open_store
 from tests.decisions.conftest import ask, document, opened
+from tests.state.conftest import embedded_url  # noqa: F401  pytest finds fixtures by name
 
 pytestmark = pytest.mark.anyio
 
@@ -43,3 +47,23 @@ async def test_closing_ends_the_background() -> None:
     await services.close()
     assert services.background._loop is not None
     assert services.background._loop.done()
+
+
+async def test_the_clock_is_the_stores(embedded_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two workers whose own clocks are ten minutes apart agree on when a token expires."""
+    expiries = []
+    for skew in (-300.0, 300.0):
+        real = time.time
+        with monkeypatch.context() as skewed:
+            skewed.setattr(time, "time", lambda real=real, skew=skew: real() + skew)
+            services = await open_services(
+                store=open_store(embedded_url, namespace="clocks", timeout=30), noise=SystemNoise()
+            )
+            await services.registry.put("films", document())
+            answer = await ask(services)
+            assert abs(services.store.clock() - real()) < 60
+            await services.store.ping()
+            assert abs(services.store.clock() - real()) < 60
+            await services.close()
+        expiries.append(answer.expires_at)
+    assert 0 <= expiries[1] - expiries[0] < 120

@@ -86,6 +86,16 @@ class Refused(Exception):
         self.headers = dict(headers or {})
 
 
+_IN_DOUBT = (
+    "the store did not answer; nothing was released, but what was sent may have been counted or "
+    "changed: send it again in a moment (feedback counts once)"
+)
+_PAID_PERHAPS = (
+    "the store did not answer; nothing was released, but the debit may have been made: retry in a "
+    "moment with this event_id, and it is made once"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A problem document that is ready to be sent."""
@@ -113,6 +123,7 @@ def _problem(
     headers: Mapping[str, str] | None = None,
     fields: Sequence[Mapping[str, str]] | None = None,
     retry_after: int | None = None,
+    event_id: str | None = None,
 ) -> Problem:
     content: dict[str, Any] = {
         "type": PREFIX + kind.slug,
@@ -125,6 +136,8 @@ def _problem(
     if retry_after is not None:
         # Beside the header, because an entry of a batch has no headers of its own.
         content["retry_after"] = retry_after
+    if event_id is not None:
+        content["event_id"] = event_id
     return Problem(kind.status, content, headers or {})
 
 
@@ -143,11 +156,13 @@ def problem_of(error: Exception) -> Problem:
     headers: dict[str, str] = {}
     if kind is STORE_UNAVAILABLE:
         seconds = getattr(error, "retry_after", 1)
+        event_id = getattr(error, "event_id", None)
         return _problem(
             kind,
-            "nothing was released or counted; retry in a moment",
+            _IN_DOUBT if event_id is None else _PAID_PERHAPS,
             headers={"Retry-After": str(seconds)},
             retry_after=seconds,
+            event_id=event_id,
         )
     if isinstance(error, errors.StoreFenced):
         return _problem(

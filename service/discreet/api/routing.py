@@ -161,7 +161,7 @@ def _problem_response(status: int) -> dict[str, Any]:
         422: "Validation failed; each field is named",
         429: "Too many requests, in all or of this key: nothing was counted, see Retry-After",
         500: "Internal error",
-        503: "The store did not answer: nothing was released or counted",
+        503: "The store did not answer: nothing was released; a debit may have been made",
     }
     return {
         "description": descriptions[status],

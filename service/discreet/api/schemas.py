@@ -224,6 +224,9 @@ class ProblemDocument(BaseModel):
     instance: str | None = None
     errors: list[FieldError] | None = None
     retry_after: int | None = None
+    event_id: str | None = Field(
+        default=None, description="of a 503: a retry under this event id is not debited again"
+    )
 
 
 class RefusedEntry(BaseModel):

@@ -29,8 +29,8 @@ from discreet.families.questions import Feedback, PendingFeedback, Receipt
 
 _MOST_TOGETHER = 250
 """Pieces of feedback of a batch that are recorded as one."""
-_CLAIM_MARGIN = 60
-"""Seconds that a claim outlives its token, so that clocks which disagree cannot count twice."""
+_CLAIM_MARGIN = 600
+"""Seconds that a claim outlives its token. Both go by the store's clock; a failover may set it."""
 
 
 class FeedbackRequests:

@@ -14,7 +14,13 @@ from discreet.decisions.lane import LONG, PIECE, LongWorkLane
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.decisions.retries import StoredAnswers
 from discreet.decisions.tokens import Sealer, new_decision_ids, seal_decisions
-from discreet.errors import BudgetExhausted, DiscreetError, UnknownRecommender
+from discreet.errors import (
+    BudgetExhausted,
+    DiscreetError,
+    StoreFenced,
+    StoreUnavailable,
+    UnknownRecommender,
+)
 from discreet.families.budgets import FREE
 from discreet.families.contract import Recommender
 from discreet.families.observer import AnswerOutcome, Observer
@@ -24,6 +30,7 @@ from discreet.families.questions import (
     PendingDecision,
     Question,
     Recommendation,
+    RetryMark,
 )
 from discreet.privacy.charges import Charge
 
@@ -35,7 +42,7 @@ class MarkedQuestion(NamedTuple):
     """A question, and the mark of the caller's event under which it is debited once."""
 
     question: Question
-    marker: bytes | None = None
+    mark: RetryMark | None = None
 
 
 class _Placed(NamedTuple):
@@ -143,13 +150,16 @@ class RecommendRequests:
     ) -> Recommendation:
         """Answer under the caller's event id: a retry gets the answer that was given."""
 
-        async def fresh(marker: bytes) -> Recommendation:
-            (answer,) = await self.answer(recommender, [MarkedQuestion(question, marker)])
+        async def fresh(mark: RetryMark) -> Recommendation:
+            (answer,) = await self.answer(recommender, [MarkedQuestion(question, mark)])
             if isinstance(answer, DiscreetError):
                 raise answer
             return answer
 
-        stored = await self._stored.answer_once(recommender, ask, question.client, fresh)
+        try:
+            stored = await self._stored.answer_once(recommender, ask, question.client, fresh)
+        except StoreUnavailable as error:
+            raise _in_doubt(error, ask.event_id) from error
         if stored.repeated:
             self._note(recommender, AnswerOutcome.REPEATED, FREE, [stored.answer])
         return stored.answer
@@ -159,7 +169,7 @@ class RecommendRequests:
     ) -> list[Recommendation | DiscreetError]:
         """Answer questions to one recommender, and seal the decisions."""
         questions = [question for question, _ in many]
-        answered = await recommender.answer(questions, [marker for _, marker in many])
+        answered = await self._answer_marked(recommender, many)
         expires_at = int(self._clock()) + recommender.ttl
         names = new_decision_ids(len(many))
         good: list[int] = []
@@ -220,6 +230,24 @@ class RecommendRequests:
             )
         return answers
 
+    async def _answer_marked(
+        self, recommender: Recommender[Any], many: Sequence[MarkedQuestion]
+    ) -> Sequence[Answered | DiscreetError]:
+        """Answer questions, each debited under the caller's mark or under one that is made up."""
+        made_up = self._stored.make_up(len(many))
+        marks = [one.mark or mark for one, (_, mark) in zip(many, made_up, strict=True)]
+        answered: Sequence[Answered | DiscreetError]
+        try:
+            answered = await recommender.answer([one.question for one in many], marks)
+        except StoreUnavailable as error:
+            answered = [error] * len(many)
+        return [
+            _in_doubt(one, event_id)
+            if isinstance(one, StoreUnavailable) and marked.mark is None
+            else one
+            for one, marked, (event_id, _) in zip(answered, many, made_up, strict=True)
+        ]
+
     def _note(
         self,
         recommender: Recommender[Any],
@@ -248,6 +276,13 @@ def _chunks(many: Sequence[_Placed], items: int) -> list[Sequence[_Placed]]:
         size += more
     chunks.append(many[start:])
     return chunks
+
+
+def _in_doubt(error: StoreUnavailable, event_id: str | None) -> StoreUnavailable:
+    """Return the error with the event id under which a retry is not debited again."""
+    if isinstance(error, StoreFenced):
+        return error  # there is nothing to retry
+    return StoreUnavailable(str(error), error.retry_after, event_id)
 
 
 _UNKNOWN = UnknownRecommender("no recommender of that name; GET /recommenders lists them")

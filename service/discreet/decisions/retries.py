@@ -11,9 +11,14 @@ answered for the right one. So contexts, features, candidates and the rest are n
 is compared, and refused as a mistake of the caller, is public: recommender, client and `limit`.
 
 What is stored is sealed: the store sees neither the items nor how the ledger stands.
+
+A caller who gives no event id is debited under one that is made up, and forgotten after
+`MADE_UP_SECONDS`. Should the store's answer be lost, nobody knows whether the debit was made. Then
+the caller is told that id, and a retry under it is not debited again.
 """
 
 import json
+import os
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
@@ -21,13 +26,17 @@ from discreet.decisions.tokens import Sealer
 from discreet.errors import ClientErased, DiscreetError, EventReused, UnknownDecision
 from discreet.families.budgets import PrivacyReport
 from discreet.families.contract import Recommender
-from discreet.families.questions import Ask, Recommendation
+from discreet.families.questions import Ask, Recommendation, RetryMark
 from discreet.privacy.accountants import Budget
 from discreet.state.principals import Principals
 from discreet.state.stores import Debit, Store
 from discreet.state.tombstones import Tombstones
 
 _PURPOSE = b"discreet answer"
+MADE_UP = "retry-"
+"""How event ids begin that callers are told, and did not choose."""
+MADE_UP_SECONDS = 120
+_MADE_UP_BYTES = 16
 
 
 class StoredAnswer(NamedTuple):
@@ -51,7 +60,7 @@ class StoredAnswers:
         recommender: Recommender[Any],
         ask: Ask,
         client: bytes,
-        fresh: Callable[[bytes], Awaitable[Recommendation]],
+        fresh: Callable[[RetryMark], Awaitable[Recommendation]],
     ) -> StoredAnswer:
         """Return the answer under the question's event id, making it with `fresh` if need be."""
         assert ask.event_id is not None
@@ -69,7 +78,7 @@ class StoredAnswers:
         if stands is None:
             # Listed with the client, whoever pays: erasing the client finds it.
             listed = self._store.spend([Debit(client, marker=event, marker_ttl=ttl)])
-            answer = await fresh(event)
+            answer = await fresh(RetryMark(event, ttl))
             for outcome in await listed:
                 if isinstance(outcome, DiscreetError):
                     raise outcome
@@ -83,6 +92,13 @@ class StoredAnswers:
             if stands == sealed:
                 return StoredAnswer(answer, repeated=False)
         return StoredAnswer(self._open(stands), repeated=True)
+
+    def make_up(self, count: int) -> list[tuple[str, RetryMark]]:
+        """Return event ids that nobody has used, and the marks under which to debit."""
+        content = os.urandom(_MADE_UP_BYTES * count).hex()
+        size = 2 * _MADE_UP_BYTES
+        ids = [MADE_UP + content[start : start + size] for start in range(0, len(content), size)]
+        return [(each, RetryMark(self._principals.event(each), MADE_UP_SECONDS)) for each in ids]
 
     async def recommendation_id(self, event_id: str) -> str:
         """Return the id of the recommendation that was made under an event id."""

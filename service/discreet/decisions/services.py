@@ -64,11 +64,15 @@ async def open_services(
     token_keys: Sequence[bytes] = (),
     api_keys: Mapping[str, frozenset[str]] | None = None,
     peers: PeerGateway | None = None,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] | None = None,
     lease_seconds: float = LEASE_SECONDS,
     rates: KeyRates | None = None,
 ) -> DecisionServices:
-    """Open what serves people, with its background work: reproducible noise is refused."""
+    """Open what serves people, with its background work: reproducible noise is refused.
+
+    The clock is the store's, unless another is given. What expires on one worker's clock and was
+    written by another's could be counted twice.
+    """
     require_production(noise)
     services = await _joined(
         store=store,
@@ -77,7 +81,7 @@ async def open_services(
         token_keys=token_keys,
         api_keys=api_keys or {},
         peers=peers or NoPeers(),
-        clock=clock,
+        clock=clock or store.clock,
         lease_seconds=lease_seconds,
         rates=rates,
     )

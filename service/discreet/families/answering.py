@@ -21,7 +21,7 @@ from discreet.errors import (
 from discreet.families.budgets import FREE, UNPROTECTED, BudgetPolicy, PrivacyReport
 from discreet.families.documents import RecommenderDocument, ReleasesDocument
 from discreet.families.observer import AnswerOutcome
-from discreet.families.questions import Answered, Ask, Decision, Question
+from discreet.families.questions import Answered, Ask, Decision, Question, RetryMark
 from discreet.families.resources import Current, Resources
 from discreet.families.stored import Slots, StoredDocument
 from discreet.privacy.charges import Charge
@@ -168,13 +168,13 @@ class DecidingRecommender(ABC, Generic[M]):
         return list(decisions)
 
     async def answer(
-        self, questions: Sequence[Question], markers: Sequence[bytes | None]
+        self, questions: Sequence[Question], marks: Sequence[RetryMark | None]
     ) -> list[Answered | DiscreetError]:
         """Answer each question; each succeeds or fails by itself.
 
         The order is the guarantee: every ledger is debited, durably, before anything that depends
         on its client leaves this process. A debit that failed, or whose fate is unknown, releases
-        nothing. A marker names the caller's event: what is debited under it is debited once.
+        nothing. What is debited under a mark is debited once; what is free needs none.
         """
         self.asked = True
         current = self.current.model
@@ -182,8 +182,10 @@ class DecidingRecommender(ABC, Generic[M]):
         limit = NO_LIMIT if self.answers_budget is None else self.answers_budget.limit
         debiting = self.store.spend(
             [
-                Debit(question.client, price, limit, Account.ANSWERS, marker, self.ttl)
-                for question, price, marker in zip(questions, prices, markers, strict=True)
+                Debit(question.client, price, limit)
+                if mark is None or price == FREE
+                else Debit(question.client, price, limit, Account.ANSWERS, *mark)
+                for question, price, mark in zip(questions, prices, marks, strict=True)
             ]
         )
         reading = self.read_own(questions)

@@ -173,6 +173,13 @@ class PendingDecision(NamedTuple):
     note: bytes = b""
 
 
+class RetryMark(NamedTuple):
+    """Under what a debit is made once, and for how many seconds that is remembered."""
+
+    digest: bytes
+    ttl: int
+
+
 class PendingFeedback(NamedTuple):
     """Feedback on a decision; a claim on it must be remembered for `ttl` seconds."""
 

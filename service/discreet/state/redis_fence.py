@@ -1,6 +1,7 @@
 """Beginning a namespace, looking after it, and accepting one that lost something; see `fence`."""
 
 import logging
+import time
 from collections.abc import Awaitable, Sequence
 from typing import Any
 
@@ -30,9 +31,14 @@ class RedisFence(RedisCommands):
     _beats = 0
     _sound = False
     _evicted: int | None = None
+    _offset = 0.0
+    """The store's clock less our own steady one."""
 
     async def _begin(self, *, init: bool) -> None:
         """Learn the store's identity and where its shards stand, or raise why it is not used."""
+        asked = _steady()
+        told = await self._ask(replies.whole, self._keys.identity, (b"TIME",))
+        self._offset = _seconds(told) - asked
         record = await self._identity(init=init)
         if not record.begun:
             await self._fence_shards(record.identity, [0] * SHARDS, replace=False)
@@ -112,6 +118,10 @@ class RedisFence(RedisCommands):
         fence.marks.adopt(identity, writes)
         return StoreIdentity(identity, accepted)
 
+    def clock(self) -> float:
+        """Return the store's time, looked up every second: workers' own clocks may disagree."""
+        return _steady() + self._offset
+
     def superseded(self) -> bool:
         """Tell whether it is time to begin anew: the operator accepted a store in place of the one
         that we refused, or brought the right one back."""
@@ -133,16 +143,19 @@ class RedisFence(RedisCommands):
         commands = [
             StoreCommand(at, scripts.BEAT.call((at,), fence.carried(shard))),
             StoreCommand(at, (b"INFO", b"everything")),
+            StoreCommand(keys.identity, (b"TIME",)),
             StoreCommand(keys.identity, (b"HMGET", keys.identity, *FIELDS)),
             *(StoreCommand(key, (b"GET", key)) for key in fences),
         ]
-        sent = self._client.send(commands)
-        return PendingAnswer(sent, lambda found: self._beaten(expected, found))
+        asked, sent = _steady(), self._client.send(commands)
+        return PendingAnswer(sent, lambda found: self._beaten(asked, expected, found))
 
-    def _beaten(self, expected: Sequence[int], found: Sequence[Any]) -> None:
+    def _beaten(self, asked: float, expected: Sequence[int], found: Sequence[Any]) -> None:
         fence = self._fence
-        _, info, told, *fences = found
+        _, info, moment, told, *fences = found
         self._sound = False
+        if not isinstance(moment, Exception):
+            self._offset = _seconds(moment) - asked
         if not isinstance(told, Exception):
             # Without the shards, of which some may not answer: this is what others have to say.
             fault = fence.fault(read_identity(told), {}, expected)
@@ -184,3 +197,16 @@ class RedisFence(RedisCommands):
                 f"the store's maxmemory-policy has become {policy}, so it may evict ledgers; run "
                 "CONFIG SET maxmemory-policy noeviction"
             )
+
+
+_BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def _steady() -> float:
+    """Return seconds on a clock that nobody sets, and that goes on while the machine sleeps."""
+    return time.clock_gettime(_BOOT_CLOCK)
+
+
+def _seconds(reply: Sequence[bytes]) -> float:
+    """Read what TIME returns."""
+    return int(reply[0]) + int(reply[1]) / 1e6

@@ -227,6 +227,10 @@ class Store(
         `StoreUnavailable`, or `StoreFenced`, otherwise."""
         ...
 
+    def clock(self) -> float:
+        """Return the store's time, in seconds since the epoch: one clock for all workers."""
+        ...
+
     def superseded(self) -> bool:
         """Tell whether a store that was refused can be used again by whoever opens it anew."""
         ...

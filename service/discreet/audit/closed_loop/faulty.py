@@ -21,6 +21,7 @@ from discreet.families.questions import (
     PendingDecision,
     Question,
     Recommendation,
+    RetryMark,
 )
 from discreet.privacy.charges import Charge
 from discreet.privacy.noise import NoiseSource
@@ -112,10 +113,11 @@ class RedrawingAnswers(StoredAnswers):
         recommender: Recommender[Any],
         ask: Ask,
         client: bytes,
-        fresh: Callable[[bytes], Awaitable[Recommendation]],
+        fresh: Callable[[RetryMark], Awaitable[Recommendation]],
     ) -> StoredAnswer:
         assert ask.event_id is not None
-        return StoredAnswer(await fresh(self._principals.event(ask.event_id)), repeated=False)
+        mark = RetryMark(self._principals.event(ask.event_id), recommender.ttl)
+        return StoredAnswer(await fresh(mark), repeated=False)
 
 
 def decides_from_raw_sums(family: FamilyClass) -> FamilyClass:

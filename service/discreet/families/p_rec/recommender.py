@@ -34,6 +34,7 @@ from discreet.families.questions import (
     PendingFeedback,
     Question,
     Receipt,
+    RetryMark,
     refuse_unused,
 )
 from discreet.families.resources import Resources
@@ -126,11 +127,11 @@ class VotersRecommender(Recommender[RunParameters]):
         return self.principal(f"{_RUNS}{window} {client}")
 
     async def answer(
-        self, questions: Sequence[Question], markers: Sequence[bytes | None]
+        self, questions: Sequence[Question], marks: Sequence[RetryMark | None]
     ) -> list[Answered | DiscreetError]:
         """Answer each question; each succeeds or fails by itself.
 
-        Markers are not needed: the client's page makes the answer to a round unique, and the run's
+        Marks are not needed: the client's page makes the answer to a round unique, and the run's
         own marker its debit.
         """
         answers = await _each(self._answer(question) for question in questions)

@@ -2,9 +2,10 @@
 
 Replication is asynchronous: when a master dies, the replica that takes over may lack the last
 writes that the master had acknowledged. A debit among them is then forgotten; that is noticed, and
-the store is refused (see `fence`). `min-replicas-to-write 1` narrows the window and `appendfsync always` covers
-every crash that the master itself comes back from; neither closes it. A deployment whose budgets
-must survive the loss of a machine runs a single durable master, and lives with its outages.
+the store is refused (see `fence`). `min-replicas-to-write 1` narrows the window and `appendfsync
+always` covers every crash that the master itself comes back from; neither closes it. A deployment
+whose budgets must survive the loss of a machine runs a single durable master, and lives with its
+outages.
 """
 
 import asyncio
