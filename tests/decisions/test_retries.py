@@ -169,9 +169,12 @@ async def test_a_made_up_id_is_forgotten_soon(
     assert len(markers) == 0
 
 
-async def test_what_is_free_leaves_no_mark(services: DecisionServices, store: MemoryStore) -> None:
-    await services.registry.put(
-        "exact", document(privacy={"answers": "exact", "feedback": "exact"})
-    )
-    await ask(services, recommender="exact")
-    assert not store._markers
+async def test_what_is_not_paid_for_leaves_no_mark(
+    services: DecisionServices, store: MemoryStore
+) -> None:
+    while (await ask(services)).personalised:
+        pass
+    (markers,) = store._markers.values()
+    before = len(markers)
+    assert not (await ask(services)).personalised
+    assert len(markers) == before

@@ -49,7 +49,10 @@ async def test_closing_ends_the_background() -> None:
     assert services.background._loop.done()
 
 
-async def test_the_clock_is_the_stores(embedded_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_clock_is_the_stores(
+    embedded_url: str,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Two workers whose own clocks are ten minutes apart agree on when a token expires."""
     expiries = []
     for skew in (-300.0, 300.0):

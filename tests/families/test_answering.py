@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import BudgetExhausted, DiscreetError, InvalidArgument, StoreUnavailable
 from discreet.families.observer import AnswerOutcome
-from discreet.families.questions import Answered, Ask, Decision
+from discreet.families.questions import Answered, Ask, Decision, RetryMark
 from discreet.state.memory import MemoryStore
 from discreet.state.stores import Debit, Debited
 from tests.families.p_dap.places import recommender
@@ -85,7 +85,7 @@ async def test_a_marker_pays_once() -> None:
     store = Ordered()
     one = watched(store)
     for _ in range(3):
-        (answer,) = await one.answer(questions(one, "a"), [b"event"])
+        (answer,) = await one.answer(questions(one, "a"), [RetryMark(b"event", 60)])
     assert answer.ledger.answers.nano_epsilon == 10**9
 
 

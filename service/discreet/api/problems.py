@@ -52,6 +52,7 @@ KINDS: Mapping[type[errors.DiscreetError], ProblemKind] = {
     errors.StoreUnavailable: STORE_UNAVAILABLE,
     errors.StoreFenced: ProblemKind("store-fenced", 503, "Store lost data; answering is stopped"),
     errors.StoreUnsuitable: STORE_UNAVAILABLE,
+    errors.StoreEmpty: STORE_UNAVAILABLE,
     errors.UnknownRecommender: ProblemKind("unknown-recommender", 404, "Unknown recommender"),
     errors.RecommenderUnreadable: ProblemKind(
         "unreadable-recommender", 503, "Recommender not readable by this version"
