@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -94,8 +95,13 @@ def discreet(
         "DISCREET_STORE": store,
         "DISCREET_HTTP": http,
         "DISCREET_NAMESPACE": f"bench-{client}-{http}",
+        "DISCREET_INIT": "true",
     }
-    with _process(command, **settings) as running:
+    with (
+        # The next run's store is another one, and not what a mark of this one says.
+        tempfile.TemporaryDirectory() as data,
+        _process(command, DISCREET_DATA_DIR=data, **settings) as running,
+    ):
         url = f"http://127.0.0.1:{port}"
         _wait_for(f"{url}/health/ready")
         target = Target("discreet", url, _children(running.pid, workers))
