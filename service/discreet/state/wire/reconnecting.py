@@ -82,7 +82,11 @@ class ReconnectingConnection:
             commands = commands[:room]
         if connection is not None:
             connection.send(commands)
-        elif self._closed or self._loop.time() - self._down_since > self._timeout:
+        elif (
+            self._closed
+            or isinstance(self._failure, StoreFenced)
+            or self._loop.time() - self._down_since > self._timeout
+        ):
             _fail(commands, self._reason())
         else:
             self._waiting.extend(commands)
@@ -160,6 +164,10 @@ class ReconnectingConnection:
         if changed:
             logger.warning("%s", self._reason())
         self._changed.set()
+        if isinstance(failure, StoreFenced):
+            # Waiting will not help: somebody has to decide.
+            waiting, self._waiting = self._waiting, []
+            _fail(waiting, failure)
         self._unreachable(self)
 
     def _up(self, connection: PipelinedConnection) -> None:
