@@ -12,9 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.end_to_end.servers import DISCREET, START_SECONDS, Server, environment, private, serving
+from tests.end_to_end.servers import DISCREET, Server, environment, private, serving
 from tests.state.servers import Server as Valkey
 from tests.state.servers import valkey
+from tests.waiting import PATIENCE
 
 BUDGET = 30
 
@@ -44,7 +45,7 @@ def personalised(server: Server, count: int) -> int:
 
 
 def wait_for(condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.05)

@@ -370,3 +370,20 @@ async def test_a_failover_that_lost_a_debit_is_refused_unless_it_may(
             await replica.close()
         finally:
             await store.close()
+
+
+async def test_an_epoch_that_falls_is_a_store_that_lost_something(server: Server) -> None:
+    async with opened(server) as store, opened(server) as other:
+        for number in range(3):
+            await store.put_document(name=f"key/{number}", document=b"{}", expected=None)
+        asked_before = other.epoch()
+        await store.put_document(name="key/3", document=b"{}", expected=None)
+        assert (await other.registry()).epoch == 4
+        assert await asked_before in (3, 4), "an answer to an older question is no fall"
+        assert await store.epoch() == 4
+        server.do("FLUSHALL")
+        with pytest.raises(StoreFenced, match="emptied"):
+            await store.registry()
+        server.do("SET", KEYS.epoch, 2)
+        with pytest.raises(StoreFenced, match="went back in time"):
+            await other.epoch()

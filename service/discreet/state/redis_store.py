@@ -7,13 +7,14 @@ be read raises `StoreUnavailable`, because sums or a ledger in doubt release not
 The store belongs to the event loop in which it was opened.
 """
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
 from discreet.errors import InvalidArgument, StoreFenced
 from discreet.state import checks, replies, scripts
 from discreet.state.client import StoreClient
-from discreet.state.fence import StoreFence
+from discreet.state.fence import EMPTIED, OLDER, StoreFence
 from discreet.state.keys import DEFAULT_NAMESPACE, StoreKeys
 from discreet.state.marks import HighWaterMarks
 from discreet.state.redis_fence import RedisFence
@@ -22,6 +23,8 @@ from discreet.state.redis_values import RedisValues
 from discreet.state.stores import Event, Registry
 from discreet.state.urls import parse
 from discreet.state.wire.sender import CommandSender
+
+T = TypeVar("T")
 
 
 def open_store(
@@ -61,6 +64,7 @@ class RedisStore(RedisSums, RedisValues, RedisFence):
     ) -> None:
         super().__init__(client, keys, fence)
         self._init = init
+        self._epoch = 0
 
     @property
     def fence(self) -> StoreFence:
@@ -129,11 +133,28 @@ class RedisStore(RedisSums, RedisValues, RedisFence):
         return self._ask(int, key, (b"HLEN", key))
 
     def epoch(self) -> Awaitable[int]:
-        return self._ask(replies.count, self._keys.epoch, (b"GET", self._keys.epoch))
+        read = self._not_before(replies.count, int)
+        return self._ask(read, self._keys.epoch, (b"GET", self._keys.epoch))
 
     def registry(self) -> Awaitable[Registry]:
         keys = (self._keys.documents, self._keys.epoch)
-        return self._ask(replies.registry, self._keys.epoch, scripts.REGISTRY.call(keys))
+        read = self._not_before(replies.registry, lambda found: found.epoch)
+        return self._ask(read, self._keys.epoch, scripts.REGISTRY.call(keys))
+
+    def _not_before(
+        self, read: Callable[[Any], T], epoch: Callable[[T], int]
+    ) -> Callable[[Any], T]:
+        """Read a reply whose epoch is not less than what we knew when we asked: it only grows."""
+        known = self._epoch
+
+        def checked(reply: Any) -> T:
+            found = read(reply)
+            if epoch(found) < known:
+                raise self._break(OLDER if epoch(found) else EMPTIED)
+            self._epoch = max(self._epoch, epoch(found))
+            return found
+
+        return checked
 
     def put_document(
         self, *, name: str, document: bytes, expected: bytes | None
