@@ -73,6 +73,8 @@ class Clients:
             *(self._store.forget_markers(principal) for principal in principals.values())
         )
         events = {event for markers in marked for event in markers}
+        # A marker may be of an event id that was made up, under which no answer was stored.
+        found = await asyncio.gather(*(self._store.find_event(event=event) for event in events))
         await asyncio.gather(*(self._store.forget_event(event=event) for event in events))
         devices = await self._devices.revoke_all(client)
         forgotten = await asyncio.gather(*(one.forget(client) for one in recommenders))
@@ -80,7 +82,7 @@ class Clients:
             client=client,
             at=round(now, 3),
             erasure=max(counts, default=0),
-            events=len(events),
+            events=sum(event is not None for event in found),
             devices=devices,
             records={
                 one.name: count for one, count in zip(recommenders, forgotten, strict=True) if count
