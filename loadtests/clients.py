@@ -98,7 +98,8 @@ async def stretch(
     """Do the work over and over, each time waiting for the answers."""
     gc.collect()
     count, began, cpu = 0, time.perf_counter(), time.process_time()
-    while (lasted := time.perf_counter() - began) < seconds:
+    # At least once, however long ago the clock was read.
+    while (lasted := time.perf_counter() - began) < seconds or not count:
         for answer in await work(store, numbers):
             if isinstance(answer, Exception):
                 raise answer

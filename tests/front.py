@@ -18,6 +18,7 @@ from discreet.protocol import DirectProtocol
 from discreet.settings import Settings
 from discreet.state.memory import MemoryStore
 from tests.api.conftest import FILMS, KEY
+from tests.waiting import PATIENCE
 
 AUTHORISED = f"Authorization: Bearer {KEY}\r\n".encode()
 QUESTION = b'{"recommender":"films","client":"ada","context":[0.5,0.5]}'
@@ -50,7 +51,9 @@ class Front:
     table: ConnectionTable
     ways: list[str]
 
-    async def talk(self, *pieces: bytes, finished: bool = False, seconds: float = 30.0) -> bytes:
+    async def talk(
+        self, *pieces: bytes, finished: bool = False, seconds: float = PATIENCE
+    ) -> bytes:
         """Send pieces over a connection of its own; return what comes until it is closed.
 
         `finished` says so to the other side, which may answer all the same.
@@ -68,7 +71,7 @@ class Front:
         finally:
             writer.close()
 
-    async def flood(self, first: bytes, piece: bytes, *, seconds: float = 60.0) -> None:
+    async def flood(self, first: bytes, piece: bytes, *, seconds: float = PATIENCE) -> None:
         """Send without end and read nothing, until the connection breaks."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1)
         reader._transport.pause_reading()  # type: ignore[attr-defined]
@@ -82,7 +85,7 @@ class Front:
         finally:
             writer.close()
 
-    async def connected(self, count: int, *, seconds: float = 30.0) -> None:
+    async def connected(self, count: int, *, seconds: float = PATIENCE) -> None:
         """Return once there are so many connections."""
         async with asyncio.timeout(seconds):
             while len(self.table) != count:  # noqa: ASYNC110  the table tells nobody

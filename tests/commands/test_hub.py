@@ -21,10 +21,10 @@ from tests.hub.living import program
 def test_it_serves_and_stops(tmp_path: Path) -> None:
     with program("--demo", "--data", str(tmp_path / "data")) as (hub, process):
         address = f"{hub.url}/api/services/recommendations/state"
-        state = httpx.get(address, headers={SECRET_HEADER: hub.secret}).json()
+        state = httpx.get(address, headers={SECRET_HEADER: hub.secret}, timeout=120).json()
         assert state["catalogue"]["items"] == 360
         assert state["server"] is None
-        assert httpx.get(address).status_code == 403
+        assert httpx.get(address, timeout=120).status_code == 403
     assert process.returncode == 0
     kept = sorted((tmp_path / "data").iterdir())
     assert [path.name for path in kept] == [

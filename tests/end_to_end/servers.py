@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from tests.ports import free_port
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, wait_for
 
 DISCREET = str(Path(sys.executable).parent / "discreet")
 KEY = "key-for-end-to-end-tests"
@@ -94,14 +94,27 @@ class Server:
         return server
 
     def put(self, name: str, **changes: Any) -> None:
-        answer = self.client.put(f"/recommenders/{name}", json=document(**changes))
-        assert answer.is_success, answer.text
+        """Create a recommender; a test with an impatient server may have to try again."""
+
+        def done() -> bool:
+            answer = self.client.put(f"/recommenders/{name}", json=document(**changes))
+            assert answer.is_success or answer.status_code == 503, answer.text
+            return answer.is_success
+
+        wait_for(f"the recommender {name}", done)
 
     def budget(self, recommender: str, client: str) -> float:
         """Return the epsilon that a client has spent on answers."""
-        answer = self.client.get(f"/clients/{client}/budget", params={"recommender": recommender})
-        assert answer.status_code == 200, answer.text
-        return float(answer.json()["answers"]["spent"]["epsilon"])
+        path, which = f"/clients/{client}/budget", {"recommender": recommender}
+
+        def read() -> httpx.Response | None:
+            answer = self.client.get(path, params=which)
+            assert answer.status_code in (200, 503), answer.text
+            return answer if answer.status_code == 200 else None
+
+        found = wait_for("a budget", read)
+        assert found is not None
+        return float(found.json()["answers"]["spent"]["epsilon"])
 
     def wait_until_ready(self) -> None:
         deadline = time.monotonic() + PATIENCE

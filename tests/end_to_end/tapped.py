@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.waiting import PATIENCE
+
 
 @dataclass
 class Message:
@@ -87,9 +89,9 @@ def tapping(host: str, port: int) -> Iterator[Tap]:
     thread = threading.Thread(target=lambda: loop.run_until_complete(run()))
     thread.start()
     try:
-        assert ready.wait(30)
+        assert ready.wait(PATIENCE)
         yield tap
     finally:
         loop.call_soon_threadsafe(done.set)
-        thread.join(30)
+        thread.join(PATIENCE)
         loop.close()

@@ -2,14 +2,14 @@
 
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.end_to_end.servers import Server, children, command_of, serving
 from tests.end_to_end.test_workers import fresh, total
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.needs("procfs")
 
@@ -59,13 +59,6 @@ def asked(server: Server) -> set[int]:
     return {line["pid"] for line in server.lines if line.get("route") == "/recommend"}
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
-
-
 def every_worker_knows(server: Server) -> bool:
     """Tell whether twelve answers in a row, by whichever worker, come from the trained model."""
     return all(set(recommended(server, "reader")) == set(SPACE[2:]) for _ in range(12))
@@ -78,7 +71,7 @@ def require_of_both(server: Server) -> None:
         assert every_worker_knows(server)
         return asked(server) >= set(server.workers)
 
-    wait_for(both_were_asked)
+    wait_for("both workers to be asked", both_were_asked)
 
 
 def trained(server: Server, outcome: str) -> float:
@@ -110,17 +103,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def test_both_workers_answer_from_what_one_has_trained(server: Server) -> None:
-    wait_for(lambda: every_worker_knows(server))
+    wait_for("every worker to know", lambda: every_worker_knows(server))
     stranger = ask(server, "stranger")
     assert {item["id"] for item in stranger["items"]} <= set(CRIME)
     assert stranger["personalised"] is False
     require_of_both(server)
     assert trained(server, "done") >= 1
-    wait_for(lambda: total(server, "discreet_profiles", recommender="books") == 13)
+    wait_for("13 profiles", lambda: total(server, "discreet_profiles", recommender="books") == 13)
 
 
 def test_answers_go_on_while_a_training_stands_still_and_after_it_died(server: Server) -> None:
-    wait_for(lambda: every_worker_knows(server))
+    wait_for("every worker to know", lambda: every_worker_knows(server))
     held: list[int] = []
 
     def caught() -> bool:
@@ -131,7 +124,7 @@ def test_answers_go_on_while_a_training_stands_still_and_after_it_died(server: S
             held.append(training)
         return bool(held)
 
-    wait_for(caught)
+    wait_for("a training to be caught", caught, pause=0.0)
     try:
         send(server, "newcomer", [*SPACE[:3], *SPACE[4:]])
         for _ in range(12):
@@ -141,19 +134,19 @@ def test_answers_go_on_while_a_training_stands_still_and_after_it_died(server: S
     finally:
         for training in held:
             os.kill(training, signal.SIGKILL)
-    wait_for(lambda: trained(server, "failed") == 1)
+    wait_for("a failed training", lambda: trained(server, "failed") == 1)
     done = trained(server, "done")
-    wait_for(lambda: trained(server, "done") > done)
+    wait_for("the next training", lambda: trained(server, "done") > done)
     assert every_worker_knows(server)
 
 
 def test_after_a_restart_the_model_is_there_at_once(server: Server) -> None:
-    wait_for(lambda: every_worker_knows(server))
+    wait_for("every worker to know", lambda: every_worker_knows(server))
     send(server, "the last one", SPACE)
-    wait_for(lambda: total(server, "discreet_profiles", recommender="books") == 16)
+    wait_for("16 profiles", lambda: total(server, "discreet_profiles", recommender="books") == 16)
     # A release after the one that saw it sees every change, so that none is left to be trained.
     before = releases(server)
-    wait_for(lambda: every_worker_knows(server) and releases(server) >= before + 2)
+    wait_for("two releases", lambda: every_worker_knows(server) and releases(server) >= before + 2)
     assert server.stop() == 0
     with serving(server.data) as restarted:
         require_of_both(restarted)

@@ -24,10 +24,12 @@ from discreet.families.fclub.sync.global_server import GlobalReading, server_nam
 from discreet.privacy.noise import SystemNoise
 from discreet.state.embedded import EmbeddedStore
 from discreet.state.redis_store import open_store
-from tests.end_to_end.servers import Server, serving
-from tests.end_to_end.test_vendors import WAIT_SECONDS, peer_key, sample
+from tests.end_to_end.servers import CALL_SECONDS, Server, serving
+from tests.end_to_end.test_vendors import peer_key, sample
+from tests.waiting import PATIENCE
+from tests.waiting import wait_for as wait_until
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 ITEMS = [
     {"id": f"item-{number}", "features": [round(0.9 * x, 3), round(0.9 * y, 3)]}
@@ -54,10 +56,7 @@ def local(hub: Server) -> dict[str, Any]:
 
 def wait_for(what: str, condition: Callable[[], bool]) -> None:
     """Ask now and then: asking takes the servers' time, too."""
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, f"in vain: {what}"
-        time.sleep(0.5)
+    wait_until(what, condition, pause=0.5)
 
 
 class Load(threading.Thread):
@@ -77,7 +76,7 @@ class Load(threading.Thread):
 
     def run(self) -> None:
         headers = {"Authorization": f"Bearer {self.key}"}
-        with httpx.Client(base_url=self.url, headers=headers, timeout=20) as client:
+        with httpx.Client(base_url=self.url, headers=headers, timeout=CALL_SECONDS) as client:
             while not self.over.is_set():
                 self.once(client)
                 time.sleep(0.01)
@@ -135,7 +134,7 @@ def instance(folder: Path, port: int | None = None, **variables: str) -> Iterato
 def kill(server: Server) -> int:
     """End an instance with all its processes, as a power cut would; return its port."""
     os.killpg(server.process.pid, signal.SIGKILL)
-    server.process.wait(30)
+    server.process.wait(PATIENCE)
     return int(urlsplit(server.url).port or 0)
 
 
@@ -163,7 +162,7 @@ class GlobalBooks:
 
 
 async def _find(server: Server, read: Callable[[ClusterRecommender], Any]) -> Any:
-    store = open_store(EmbeddedStore(server.data).url, timeout=20)
+    store = open_store(EmbeddedStore(server.data).url, timeout=60)
     services = await open_simulation(store=store, noise=SystemNoise())
     try:
         recommender = await services.registry.find("films")
@@ -310,7 +309,7 @@ def test_servers_come_and_go_and_nothing_is_lost_or_counted_twice(tmp_path: Path
             for load in loads.values():
                 load.over.set()
             for load in loads.values():
-                load.join(60)
+                load.join(PATIENCE)
 
         assert {name: load.failures for name, load in loads.items()} == {
             "a": [], "b": [], "c": [],

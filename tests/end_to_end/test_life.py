@@ -21,6 +21,7 @@ from tests.end_to_end.servers import (
     DISCREET,
     KEY,
     Server,
+    children,
     command_of,
     document,
     environment,
@@ -74,7 +75,8 @@ def test_a_restart_keeps_ledgers_answers_and_what_was_learned(tmp_path: Path) ->
 def test_requests_in_flight_are_finished_before_stopping(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    with serving(tmp_path, DISCREET_STORE_TIMEOUT_SECONDS="30") as server:
+    patient = {"DISCREET_STORE_TIMEOUT_SECONDS": "60", "DISCREET_STOP_SECONDS": "300"}
+    with serving(tmp_path, **patient) as server:
         server.put("films")
         store = server.valkey
         os.kill(store, signal.SIGSTOP)  # so that the requests are in flight for as long as we like
@@ -93,7 +95,7 @@ def test_requests_in_flight_are_finished_before_stopping(
 
 def _listens(server: Server) -> bool:
     try:
-        httpx.get(f"{server.url}/health/live", timeout=30)
+        httpx.get(f"{server.url}/health/live", timeout=5)
     except httpx.TransportError:
         return False
     return True
@@ -153,6 +155,13 @@ class Load:
     async def run(self) -> None:
         await asyncio.gather(*(self._one(client) for client in self._clients))
 
+    async def progress(self, by: int) -> None:
+        """Return once every client has had so many more answers."""
+        goal = {name: count + by for name, count in self.answered.items()}
+        async with asyncio.timeout(PATIENCE):
+            while any(self.answered[name] < wanted for name, wanted in goal.items()):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
     async def _one(self, name: str) -> None:
         headers = {"Authorization": f"Bearer {KEY}"}
         async with httpx.AsyncClient(
@@ -186,7 +195,7 @@ class Load:
 def test_kill_nine_of_the_store_under_load_loses_nothing_and_counts_nothing_twice(
     tmp_path: Path,
 ) -> None:
-    with serving(tmp_path, DISCREET_STORE_TIMEOUT_SECONDS="1") as server:
+    with serving(tmp_path, DISCREET_STORE_TIMEOUT_SECONDS="5") as server:
         # Without a release, everything that was learned is still in the sums.
         server.put(
             "films", privacy=private(budget=1e6, feedback="exact"), releases={"seconds": 86_400}
@@ -196,17 +205,16 @@ def test_kill_nine_of_the_store_under_load_loses_nothing_and_counts_nothing_twic
         async def hurt() -> None:
             running = asyncio.create_task(load.run())
             for _ in range(3):
-                await asyncio.sleep(0.7)
-                os.kill(server.valkey, signal.SIGKILL)
-                await asyncio.sleep(0.3)
-                await asyncio.to_thread(server.wait_until_ready)
-            await asyncio.sleep(0.5)
+                await load.progress(by=5)
+                store = server.valkey
+                os.kill(store, signal.SIGKILL)
+                await asyncio.to_thread(replaced, server, store)
+            await load.progress(by=5)
             load.stop.set()
             await running
 
         asyncio.run(hurt())
         assert set(load.statuses) <= {200, 503}
-        assert sum(load.answered.values()) > 50
         for client, answered in load.answered.items():
             spent = server.budget("films", client)
             # Every answer was paid for. What was paid without an answer is a lost reply, and there
@@ -219,6 +227,12 @@ def test_kill_nine_of_the_store_under_load_loses_nothing_and_counts_nothing_twic
         assert all(receipt["duplicate"] for receipt in again)
         # Every answer has feedback by now, so that the sums hold one reward of 1 for each.
         assert asyncio.run(_rewards(server)) == sum(load.answered.values())
+
+
+def replaced(server: Server, store: int) -> None:
+    """Return once another store has taken the place of one that was killed."""
+    wait_for("another store", lambda: children(server.keeper) not in ([], [store]))
+    server.wait_until_ready()
 
 
 async def _rewards(server: Server) -> float:
@@ -236,10 +250,17 @@ async def _rewards(server: Server) -> float:
 
 
 def test_a_store_that_does_not_answer_means_503_and_no_release(tmp_path: Path) -> None:
-    with serving(tmp_path, DISCREET_STORE_TIMEOUT_SECONDS="0.5") as server:
+    with serving(tmp_path, DISCREET_STORE_TIMEOUT_SECONDS="1") as server:
         server.put("films")
         asked = {**QUESTION, "client": "waiting"}
-        assert server.client.post("/recommend", json=asked).status_code == 200
+        attempts = 0
+
+        def answered() -> bool:
+            nonlocal attempts
+            attempts += 1
+            return server.client.post("/recommend", json=asked).status_code == 200
+
+        wait_for("an answer", answered)
         store = server.valkey
         os.kill(store, signal.SIGSTOP)
         try:
@@ -261,8 +282,9 @@ def test_a_store_that_does_not_answer_means_503_and_no_release(tmp_path: Path) -
         finally:
             os.kill(store, signal.SIGCONT)
         server.wait_until_ready()
-        assert server.client.post("/recommend", json=asked).status_code == 200
-        assert 2.0 <= server.budget("films", "waiting") <= 4.0
+        wait_for("an answer", answered)
+        # Two answers, and perhaps debits whose fate was unknown to whoever asked.
+        assert 2.0 <= server.budget("films", "waiting") <= attempts + 2
 
 
 def test_a_store_that_comes_later_can_be_waited_for(tmp_path: Path) -> None:
@@ -328,7 +350,7 @@ def test_keys_are_made_used_and_revoked_while_the_server_runs(tmp_path: Path) ->
         assert made.returncode == 0, made.stderr
         headers = {"Authorization": f"Bearer {made.stdout.strip()}"}
         for _ in range(6):
-            answer = httpx.get(f"{server.url}/recommenders", headers=headers)
+            answer = httpx.get(f"{server.url}/recommenders", headers=headers, timeout=CALL_SECONDS)
             assert answer.status_code == 200
         listed = run("keys", "list", "--data", str(tmp_path)).stdout
         assert "shop" in listed
@@ -336,7 +358,7 @@ def test_keys_are_made_used_and_revoked_while_the_server_runs(tmp_path: Path) ->
         key_id = listed.split()[0]
         assert run("keys", "revoke", key_id, "--data", str(tmp_path)).returncode == 0
         for _ in range(6):
-            answer = httpx.get(f"{server.url}/recommenders", headers=headers)
+            answer = httpx.get(f"{server.url}/recommenders", headers=headers, timeout=CALL_SECONDS)
             assert answer.status_code == 401
     # The server has stopped; the command starts the store for itself.
     assert run("keys", "list", "--data", str(tmp_path)).stdout == ""

@@ -17,10 +17,10 @@ from discreet.commands.options import with_store
 from discreet.families.mirror_descent.sync import read_message
 from discreet.preparation import opened
 from discreet.settings import Settings
-from tests.end_to_end.servers import Server, free_port, serving
-from tests.end_to_end.test_vendors import sample, wait_for
-
-pytestmark = pytest.mark.timeout(300)
+from tests.end_to_end.servers import CALL_SECONDS, Server, serving
+from tests.end_to_end.test_vendors import sample
+from tests.ports import free_port
+from tests.waiting import PATIENCE, wait_for
 
 NAMES = "abcd"
 DIMENSION = 400
@@ -119,7 +119,7 @@ class Ring:
             f"http://127.0.0.1:{self.ports[name]}/peers/recommenders/feed/models",
             json={},
             headers={"Authorization": f"Bearer {self.keys[name][OBSERVER]}"},
-            timeout=30,
+            timeout=CALL_SECONDS,
         )
         assert answer.status_code == 200
         message = read_message(answer.content, dimension=DIMENSION)
@@ -165,7 +165,7 @@ def test_nodes_agree_lose_one_and_take_it_back(ring: Ring) -> None:
 
     dead = ring.servers["b"]
     os.killpg(dead.process.pid, signal.SIGKILL)
-    dead.process.wait(30)
+    dead.process.wait(PATIENCE)
     ring.teach("c", "c")
     others = "acd"
     # The only way from c to a is now by d.

@@ -12,7 +12,7 @@ from schemathesis.specs.openapi.checks import (
 
 from discreet.app import create_app
 from discreet.settings import Settings
-from tests.end_to_end.servers import Server
+from tests.end_to_end.servers import CALL_SECONDS, Server
 
 EXAMPLES = 8
 """For each operation. The examples are the same in every run."""
@@ -31,6 +31,7 @@ def test_answers_conform(case: schemathesis.Case, server: Server) -> None:
     case.call_and_validate(
         base_url=server.url,
         headers={"Authorization": f"Bearer {server.key}"},
+        timeout=CALL_SECONDS,
         checks=[
             not_a_server_error,
             status_code_conformance,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from discreet.api.direct import FEEDBACK, RECOMMEND
+from discreet.decisions.grants import KeyGrant
 from discreet.decisions.services import DecisionServices, open_simulation
 from discreet.families.p_dap.document import AdaptivePartitionDocument
 from discreet.privacy.noise import SystemNoise
@@ -18,6 +19,7 @@ from tests.state.servers import valkey
 
 pytestmark = pytest.mark.anyio
 
+ALL = KeyGrant("all", frozenset({"serve"}))
 recommend_one, recommend_many = RECOMMEND.answer_one(), RECOMMEND.answer_many()
 feedback_one, feedback_many = FEEDBACK.answer_one(), FEEDBACK.answer_many()
 
@@ -90,22 +92,22 @@ async def test_one_request_is_one_round_trip(joined: tuple[DecisionServices, Wir
     services, wire = joined
     for number in range(5):
         async with wire.counting() as recommend:
-            answer = json.loads(await recommend_one(services, asked(f"client-{number}")))
+            answer = json.loads(await recommend_one(services, ALL, asked(f"client-{number}")))
         assert answer["personalised"]
         assert recommend == [1], "the debit"
         token = answer["recommendation_id"]
         body = json.dumps({"recommendation_id": token, "reward": 1}).encode()
         async with wire.counting() as feedback:
-            await feedback_one(services, body)
+            await feedback_one(services, ALL, body)
         assert feedback == [1], "claim, charge and add"
 
 
 async def test_a_safe_retry_costs_two_more(joined: tuple[DecisionServices, Wire]) -> None:
     services, wire = joined
     async with wire.counting() as first:
-        await recommend_one(services, asked("x", event_id="once"))
+        await recommend_one(services, ALL, asked("x", event_id="once"))
     async with wire.counting() as again:
-        await recommend_one(services, asked("x", event_id="once"))
+        await recommend_one(services, ALL, asked("x", event_id="once"))
     assert first == [3], "claim the event; debit; store the answer"
     assert again == [1], "find the answer"
 
@@ -114,11 +116,11 @@ async def test_a_batch_travels_together(joined: tuple[DecisionServices, Wire]) -
     services, wire = joined
     entries = b",".join(asked(f"client-{number}") for number in range(100))
     async with wire.counting() as recommend:
-        answers = await recommend_many(services, b'{"requests":[' + entries + b"]}")
+        answers = await recommend_many(services, ALL, b'{"requests":[' + entries + b"]}")
     tokens = [one["recommendation_id"] for one in json.loads(answers)["results"]]
     body = {"feedback": [{"recommendation_id": token, "reward": 1} for token in tokens]}
     async with wire.counting() as feedback:
-        await feedback_many(services, json.dumps(body).encode())
-    # Replies may come in several pieces.
-    assert recommend[0] <= 5
-    assert feedback[0] <= 5
+        await feedback_many(services, ALL, json.dumps(body).encode())
+    # Requests and replies may come in several pieces.
+    assert recommend[0] <= 20
+    assert feedback[0] <= 20

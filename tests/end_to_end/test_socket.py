@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.end_to_end.servers import Server
+from tests.end_to_end.servers import CALL_SECONDS, Server
 
 MOST = 2 * 2**20
 
@@ -14,7 +14,7 @@ MOST = 2 * 2**20
 def talk(server: Server, request: bytes, *, hang_up: bool = True) -> bytes:
     """Send bytes over a connection of its own and return what comes back until it closes."""
     host, port = server.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=30) as connection:
+    with socket.create_connection((host, int(port)), timeout=CALL_SECONDS) as connection:
         connection.sendall(request)
         if hang_up:
             connection.shutdown(socket.SHUT_WR)
@@ -133,7 +133,7 @@ def test_a_body_may_arrive_byte_by_byte(server: Server) -> None:
     server.put("slow")
     good = '{"recommender":"slow","client":"x","context":[0.5,0.5]}'
     host, port = server.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=30) as connection:
+    with socket.create_connection((host, int(port)), timeout=CALL_SECONDS) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for byte in posts(server, "/recommend", [good]):
             connection.sendall(bytes([byte]))
@@ -146,7 +146,7 @@ def test_a_caller_who_leaves_early_disturbs_nobody(server: Server) -> None:
     whole = posts(server, "/recommend", [good])
     host, port = server.url.removeprefix("http://").split(":")
     for cut in (len(whole), len(whole) - 1, len(whole) // 2):
-        with socket.create_connection((host, int(port)), timeout=30) as connection:
+        with socket.create_connection((host, int(port)), timeout=CALL_SECONDS) as connection:
             connection.sendall(whole[:cut])
     assert server.client.post("/recommend", content=good).status_code == 200
     assert not [line for line in server.lines if line["level"] == "error"]

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from discreet.state.embedded import EmbeddedStore
-from tests.end_to_end.servers import Server, private, serving
+from tests.end_to_end.servers import CALL_SECONDS, Server, private, serving
 from tests.requirements import REQUIREMENTS
 
 MAIN = "import sys; from discreet.cli import main; sys.exit(main())"
@@ -95,6 +95,7 @@ def test_a_key_of_one_version_opens_the_other(both: tuple[Server, Server]) -> No
             other.url + "/recommend",
             json={"recommender": "nothing", "client": "x", "context": [0.0]},
             headers={"Authorization": f"Bearer {made}"},
+            timeout=CALL_SECONDS,
         )
         assert answer.status_code == 404, answer.text
 

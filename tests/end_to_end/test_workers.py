@@ -2,17 +2,17 @@
 
 import asyncio
 import http.client
+import itertools
 import json
-import time
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.end_to_end.servers import Server, document, private
+from tests.end_to_end.servers import CALL_SECONDS, Server, document, private
+from tests.waiting import wait_for
 
 N = 40
 
@@ -23,7 +23,9 @@ async def call_all(server: Server, bodies: list[tuple[str, Any]], width: int) ->
     turns = iter(range(len(bodies)))
     headers = {"Authorization": f"Bearer {server.key}"}
 
-    async with httpx.AsyncClient(base_url=server.url, headers=headers, timeout=60) as client:
+    async with httpx.AsyncClient(
+        base_url=server.url, headers=headers, timeout=CALL_SECONDS
+    ) as client:
 
         async def call_next() -> None:
             for turn in turns:
@@ -88,7 +90,7 @@ def test_feedback_in_parallel_counts_once(server: Server) -> None:
 def fresh(server: Server, path: str, body: Any = None, *, method: str = "POST") -> tuple[int, Any]:
     """Call over a connection of its own, so that any worker may get it."""
     host = server.url.removeprefix("http://")
-    connection = http.client.HTTPConnection(host, timeout=30)
+    connection = http.client.HTTPConnection(host, timeout=CALL_SECONDS)
     try:
         headers = {"Authorization": f"Bearer {server.key}"}
         connection.request(method, path, body=json.dumps(body), headers=headers)
@@ -99,8 +101,11 @@ def fresh(server: Server, path: str, body: Any = None, *, method: str = "POST") 
 
 
 def test_a_change_is_seen_by_every_worker_as_soon_as_it_is_acknowledged(server: Server) -> None:
-    for change in range(4):
-        name = f"seen-{change}"
+    before = len(server.lines)
+    changes = itertools.count()
+
+    def both_were_asked() -> bool:
+        name = f"seen-{next(changes)}"
         server.put(name, items=["old"])
         for _ in range(12):
             assert fresh(server, *question(name, "x"))[1]["items"] == [{"id": "old"}]
@@ -110,15 +115,12 @@ def test_a_change_is_seen_by_every_worker_as_soon_as_it_is_acknowledged(server: 
         server.client.delete(f"/recommenders/{name}")
         for _ in range(6):
             assert fresh(server, *question(name, "x"))[0] == 404
-    pids = {line["pid"] for line in server.lines if line.get("route") == "/recommend"}
-    assert len(pids) == 2, "both workers were asked"
+        asked = [line for line in server.lines[before:] if line.get("route") == "/recommend"]
+        return {line["pid"] for line in asked} == set(server.workers)
 
-
-def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
+    for _ in range(3):
+        both_were_asked()
+    wait_for("both workers to be asked", both_were_asked)
 
 
 def total(server: Server, name: str, **labels: str) -> float:
@@ -143,7 +145,13 @@ def test_metrics_are_those_of_all_workers_together(server: Server) -> None:
         ("discreet_items_total", 100),
         ("discreet_epsilon_spent_total", 100.0),
     ):
-        assert total(server, name, recommender="measured") == pytest.approx(value)
+        # The worker that is asked waits for its own samples, not for those of the other.
+        wait_for(
+            f"{value} in {name}",
+            lambda name=name, value=value: (
+                total(server, name, recommender="measured") == pytest.approx(value)
+            ),
+        )
     fed_back = {"route": "/feedback", "status": "2xx"}
     assert total(server, "discreet_request_duration_seconds_count", **fed_back) >= 100
     assert total(server, "discreet_store_up") == 1
@@ -157,16 +165,22 @@ def test_a_released_model_reaches_every_worker_and_survives_a_change(server: Ser
         token = ask(server, "kept", f"c{i}")["recommendation_id"]
         server.client.post("/feedback", json={"recommendation_id": token, "reward": 1})
     ask(server, "kept", "after the last feedback")
-    wait_for(lambda: total(server, "discreet_arms_explored", recommender="kept") >= 1)
+    wait_for("a model", lambda: total(server, "discreet_arms_explored", recommender="kept") >= 1)
     released = total(server, "discreet_release", recommender="kept")
     assert released >= 1
     assert total(server, "discreet_releases_total", recommender="kept") >= released
     server.put("kept", privacy=private(epsilon=0.5, feedback="exact"), releases=often)
-    wait_for(lambda: total(server, "discreet_release", recommender="kept") >= released)
+    wait_for(
+        "the model to return",
+        lambda: total(server, "discreet_release", recommender="kept") >= released,
+    )
     assert total(server, "discreet_cells", recommender="kept") >= 1
     assert total(server, "discreet_arms_explored", recommender="kept") >= 1
     # Exact sums: what the metrics say of them is what was sent, however many workers say it.
-    wait_for(lambda: total(server, "discreet_released_feedback", recommender="kept") == 30)
+    wait_for(
+        "30 records",
+        lambda: total(server, "discreet_released_feedback", recommender="kept") == 30,
+    )
     assert total(server, "discreet_released_rewards", recommender="kept") == 30
     for _ in range(12):
         status, card = fresh(server, "/recommenders/kept/guarantee", method="GET")
@@ -177,9 +191,9 @@ def test_a_released_model_reaches_every_worker_and_survives_a_change(server: Ser
 def test_a_removed_recommender_is_forgotten_by_every_worker(server: Server) -> None:
     server.put("removed", releases={"seconds": 0.1, "growth": 0})
     ask(server, "removed", "x")
-    wait_for(lambda: total(server, "discreet_release", recommender="removed") >= 1)
+    wait_for("a release", lambda: total(server, "discreet_release", recommender="removed") >= 1)
     server.client.delete("/recommenders/removed")
-    wait_for(lambda: total(server, "discreet_release", recommender="removed") == 0)
+    wait_for("its end", lambda: total(server, "discreet_release", recommender="removed") == 0)
     server.put("removed")
     for _ in range(6):
         status, card = fresh(server, "/recommenders/removed/guarantee", method="GET")

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from discreet.commands.hub import listen
 from discreet.hub.app import create_app
 from discreet.hub.hub import Hub
 from discreet.hub.services import HubServices
+from tests.waiting import PATIENCE, wait_for
 
 DISCREET = str(Path(sys.executable).parent / "discreet")
 SECRET = "secret-of-this-start"
@@ -56,14 +56,11 @@ def living(*hubs: Hub, folder: Path) -> Iterator[Living]:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            deadline = time.monotonic() + 30
-            while not server.started:
-                assert time.monotonic() < deadline, "the hub does not start"
-                time.sleep(0.01)
+            wait_for("the hub to start", lambda: server.started, pause=0.01)
             yield Living(f"http://127.0.0.1:{port}", SECRET)
         finally:
             server.should_exit = True
-            thread.join(30)
+            thread.join(PATIENCE)
 
 
 @contextmanager
@@ -87,5 +84,5 @@ def program(*arguments: str) -> Iterator[tuple[Living, "subprocess.Popen[str]"]]
         yield Living(found[1], found[2], tuple(lines)), process
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        process.wait(PATIENCE)
         process.stdout.close()

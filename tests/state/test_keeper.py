@@ -19,10 +19,11 @@ from discreet.state.stores import Ledger
 from tests.state.load import Traffic
 from tests.state.places import ONE, spend, spent
 from tests.state.servers import eventually
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
-HANG = 60
+HANG = PATIENCE
 
 
 def server_process(folder: Path) -> int:
@@ -46,13 +47,16 @@ def gone(process: int) -> bool:
 async def test_kill_9_of_the_server_under_load(tmp_path: Path) -> None:
     embedded = EmbeddedStore(tmp_path)
     with embedded as url:
-        store = open_store(url, timeout=0.5)
+        store = open_store(url, timeout=5)
         await store.open()
         traffic = Traffic(store)
         traffic.start()
         async with asyncio.timeout(HANG):
             await traffic.progress(by=10)
-            for _ in range(5):
+            kills = 0
+            # A kill shows something only if it meets a debit on its way.
+            while kills < 5 or not any(traffic.in_doubt):
+                kills += 1
                 server = server_process(embedded.folder)
                 os.kill(server, signal.SIGKILL)
                 await asyncio.to_thread(
@@ -63,7 +67,6 @@ async def test_kill_9_of_the_server_under_load(tmp_path: Path) -> None:
                 await traffic.progress(by=10)
             await traffic.stop()
             await traffic.check()
-        assert sum(traffic.in_doubt) > 0, "nothing was in flight: the test shows nothing"
         await store.close()
 
 
@@ -71,7 +74,7 @@ async def test_a_client_survives_its_store(tmp_path: Path) -> None:
     """Stopped, it is missed quickly; started again, it is found without a new client."""
     embedded = EmbeddedStore(tmp_path)
     url = embedded.start()
-    store = open_store(url, timeout=0.3)
+    store = open_store(url, timeout=2)
     await store.open()
     await spend(store)
     embedded.stop()

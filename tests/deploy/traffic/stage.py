@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from tests.end_to_end.servers import DISCREET, Server, environment, serving
 from tests.ports import free_port
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, wait_for
 
 OFTEN = {"seconds": 0.5, "growth": 0.0}
 """When to release, for those who watch: what was learned is to be seen within seconds."""
@@ -30,10 +32,16 @@ class Stage:
         assert answer.is_success, f"{name}: {answer.text}"
 
     def post(self, path: str, body: Any, *, server: Server | None = None) -> Any:
-        """Call and insist on success."""
-        answer = (server or self.a).client.post(path, json=body)
-        assert answer.is_success, f"{path}: {answer.status_code} {answer.text}"
-        return answer.json()
+        """Call and insist on success; a busy machine may refuse for a moment."""
+
+        def answered() -> httpx.Response | None:
+            answer = (server or self.a).client.post(path, json=body)
+            assert answer.is_success or answer.status_code == 503, f"{path}: {answer.text}"
+            return answer if answer.is_success else None
+
+        found = wait_for(f"an answer of {path}", answered)
+        assert found is not None
+        return found.json()
 
     def visit(
         self, recommender: str, client: str, *, likes: float = 0.5, **question: Any
@@ -67,7 +75,7 @@ def two_instances(folder: Path, *, workers: int = 1) -> Iterator[Stage]:
     for_a, for_b = issue_key(data["b"], "a"), issue_key(data["a"], "b")
     patient: dict[str, Any] = {
         "DISCREET_VENDOR_TIMEOUT_SECONDS": "10",
-        "DISCREET_STORE_TIMEOUT_SECONDS": "5",
+        "DISCREET_STORE_TIMEOUT_SECONDS": "2",
     }
     options = ("--workers", str(workers))
     with (

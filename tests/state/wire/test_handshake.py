@@ -11,14 +11,16 @@ import pytest
 from discreet.errors import StoreUnavailable, StoreUnsuitable
 from discreet.state.redis_store import RedisStore, open_store
 from discreet.state.stores import Ledger
+from tests.ports import free_ports
 from tests.state.certificates import self_signed, server_side
 from tests.state.doors import door
 from tests.state.places import ONE, spend, spent
-from tests.state.servers import Server, free_ports, sentinel, valkey
+from tests.state.servers import Server, sentinel, valkey
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
-HANG = 60
+HANG = PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @contextlib.asynccontextmanager
-async def opened(url: str, patience: float = 1.0) -> AsyncIterator[RedisStore]:
+async def opened(url: str, patience: float = 30.0) -> AsyncIterator[RedisStore]:
     client = open_store(url, timeout=patience)
     await client.open()
     try:
@@ -42,7 +44,7 @@ async def test_a_wrong_password_is_refused(tmp_path: Path) -> None:
     with valkey(tmp_path / "locked", requirepass="right") as server:
         for url in (server.url, server.url.replace("//", "//:wrong@")):
             with pytest.raises(StoreUnavailable, match=r"NOAUTH|WRONGPASS"):
-                await open_store(url, timeout=0.5).open()
+                await open_store(url, timeout=2).open()
         async with opened(server.url.replace("//", "//:right@")) as store:
             assert (await spend(store)).granted
         async with opened(server.url.replace("//", "//default:right@") + "/3") as store:
@@ -55,7 +57,7 @@ async def test_a_store_that_may_evict_is_refused(tmp_path: Path) -> None:
         with pytest.raises(StoreUnsuitable, match="CONFIG SET maxmemory-policy noeviction"):
             await open_store(server.url).open()
         server.do("CONFIG", "SET", "maxmemory-policy", "noeviction")
-        async with opened(server.url) as store:
+        async with opened(server.url, patience=3) as store:
             # It is looked at again on every connection, since the server may be another by then.
             server.do("CONFIG", "SET", "maxmemory-policy", "volatile-ttl")
             server.do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
@@ -102,7 +104,7 @@ async def test_a_store_that_is_not_durable_is_warned_of(
 async def test_a_store_that_was_never_there(tmp_path: Path) -> None:
     for url in (f"unix://{tmp_path}/nothing", "redis://127.0.0.1:1"):
         with pytest.raises(StoreUnavailable, match=r"FileNotFoundError|ConnectionRefusedError"):
-            await open_store(url, timeout=0.3).open()
+            await open_store(url, timeout=2).open()
 
 
 async def test_what_is_not_redis_is_not_trusted() -> None:
@@ -114,7 +116,7 @@ async def test_what_is_not_redis_is_not_trusted() -> None:
     async with await asyncio.start_server(nonsense, "127.0.0.1", 0) as web:
         port = web.sockets[0].getsockname()[1]
         with pytest.raises(StoreUnavailable):
-            await open_store(f"redis://127.0.0.1:{port}", timeout=0.5).open()
+            await open_store(f"redis://127.0.0.1:{port}", timeout=2).open()
 
 
 async def test_over_tls(server: Server, tmp_path: Path) -> None:
@@ -134,7 +136,7 @@ async def test_over_tls(server: Server, tmp_path: Path) -> None:
             (f"redis://127.0.0.1:{port}", "store"),
         ):
             with pytest.raises(StoreUnavailable, match=why):
-                await open_store(stranger, timeout=0.3).open()
+                await open_store(stranger, timeout=2).open()
     async with door(server.port, server_side(own)) as lax:
         blind = f"rediss://127.0.0.1:{lax.port}?ssl_cert_reqs=none"
         async with opened(blind) as store:
@@ -144,7 +146,7 @@ async def test_over_tls(server: Server, tmp_path: Path) -> None:
 async def test_the_client_follows_a_failover_that_sentinel_makes(tmp_path: Path) -> None:
     with sentinel(tmp_path / "watched") as watched:
         dead_first = watched.url.replace("//", "//127.0.0.1:1,")
-        async with opened(dead_first, patience=0.5) as store:
+        async with opened(dead_first, patience=2) as store:
             assert (await spend(store)).granted
             assert watched.master.do("DBSIZE") == 67, "the ledger, schema, identity and fences"
             watched.master.do("WAIT", 1, 10_000)
@@ -160,4 +162,4 @@ async def test_the_client_follows_a_failover_that_sentinel_makes(tmp_path: Path)
         assert found.ledger.answers == ONE + ONE
         assert watched.replica.do("INFO", "replication")["role"] == "master"
         with pytest.raises(StoreUnavailable, match="no node of the store knows"):
-            await open_store(watched.url.replace("/discreet", "/other"), timeout=0.5).open()
+            await open_store(watched.url.replace("/discreet", "/other"), timeout=2).open()

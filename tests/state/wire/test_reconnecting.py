@@ -18,10 +18,11 @@ from discreet.state.redis_store import RedisStore, open_store
 from discreet.state.stores import ClaimOutcome, Debit, Debited, Learned, Ledger, Store
 from tests.state.places import ADA, BLOCK, ONE, learn, record, released, spend, spent
 from tests.state.servers import Server, eventually, valkey
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
-HANG = 60
+HANG = PATIENCE
 """Seconds after which a test that waits for an error calls it a hang."""
 
 
@@ -32,7 +33,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @contextlib.asynccontextmanager
-async def opened(url: str, patience: float = 1.0) -> AsyncIterator[RedisStore]:
+async def opened(url: str, patience: float = 30.0) -> AsyncIterator[RedisStore]:
     client = open_store(url, timeout=patience)
     await client.open()
     try:
@@ -77,7 +78,7 @@ async def test_a_busy_server_is_waited_for(server: Server) -> None:
         except redis.ResponseError as error:
             return "BUSY" in str(error)
 
-    async with opened(server.url, patience=20) as store:
+    async with opened(server.url, patience=60) as store:
         with server.client as client:
             task = asyncio.create_task(asyncio.to_thread(client.execute_command, "EVAL", script, 0))
             await asyncio.to_thread(eventually, is_busy, "the script to run")
@@ -88,7 +89,7 @@ async def test_a_busy_server_is_waited_for(server: Server) -> None:
 
 async def test_a_demoted_master_grants_nothing(tmp_path: Path) -> None:
     with valkey(tmp_path / "demoted") as server:
-        async with opened(server.url, patience=0.5) as store:
+        async with opened(server.url, patience=2) as store:
             assert (await spend(store)).granted
             server.do("REPLICAOF", "127.0.0.1", 1)
             with pytest.raises(StoreUnavailable):
@@ -102,7 +103,7 @@ async def test_a_demoted_master_grants_nothing(tmp_path: Path) -> None:
 
 async def test_a_stalled_server_is_given_up_and_found_again(tmp_path: Path) -> None:
     with valkey(tmp_path / "stalled") as server:
-        async with opened(server.url, patience=0.3) as store:
+        async with opened(server.url, patience=2) as store:
             server.signal(signal.SIGSTOP)
             calls = [spend(store), learn(store, record()), spent(store), store.ping()]
             outcomes = await asyncio.gather(*calls, return_exceptions=True)
@@ -120,7 +121,7 @@ async def test_a_stalled_server_is_given_up_and_found_again(tmp_path: Path) -> N
 
 async def test_a_store_that_is_gone_fails_fast_and_comes_back(tmp_path: Path) -> None:
     with valkey(tmp_path / "gone", appendonly="yes", appendfsync="always") as server:
-        async with opened(server.url, patience=0.4) as store:
+        async with opened(server.url, patience=2) as store:
             assert (await spend(store)).granted
             server.kill()
             for _ in range(3):
@@ -154,11 +155,11 @@ def test_a_loop_that_was_held_up_does_not_blame_the_server(
     """Late are we, not the store: answers that wait in the socket are read before any verdict."""
 
     async def scenario() -> None:
-        async with opened(server.url, patience=0.3) as store:
+        async with opened(server.url, patience=1) as store:
             pending = store.ledgers([ADA])
             await asyncio.sleep(0)  # the command is written, and answered while we are away
             await asyncio.sleep(0)
-            time.sleep(0.8)  # noqa: ASYNC251  the point
+            time.sleep(3)  # noqa: ASYNC251  the point
             assert list(await pending) == [Ledger()]
 
     server.do("FLUSHALL")
@@ -169,7 +170,7 @@ def test_under_uvloop(server: Server) -> None:
     """The event loop of production, with the same server ending the connection in between."""
 
     async def scenario() -> None:
-        async with opened(server.url, patience=5) as store:
+        async with opened(server.url, patience=60) as store:
             await store.ping()
             server.do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
             found = await store.spend([Debit(ADA, ONE, marker=b"%d" % n) for n in range(200)])
@@ -182,7 +183,7 @@ def test_under_uvloop(server: Server) -> None:
 
 async def test_records_that_wait_for_a_server_are_learned_once(tmp_path: Path) -> None:
     with valkey(tmp_path / "back", appendonly="yes", appendfsync="always") as server:
-        async with opened(server.url, patience=20) as store:
+        async with opened(server.url, patience=60) as store:
             server.kill()
             waiting = store.learn([record(claim=b"%d" % n) for n in range(20)])
             server.start()

@@ -18,11 +18,12 @@ from discreet.state.wire.connection import PipelinedConnection
 from tests.state.doors import door
 from tests.state.places import BLOCK, record, released
 from tests.state.servers import Server, eventually, valkey
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
 ONE = Charge(nano_epsilon=1, nano_rho=1, pico_delta=1)
-HANG = 60
+HANG = PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ async def store(server: Server) -> AsyncIterator[RedisStore]:
 
 
 @contextlib.asynccontextmanager
-async def opened(url: str, patience: float = 20.0) -> AsyncIterator[RedisStore]:
+async def opened(url: str, patience: float = 60.0) -> AsyncIterator[RedisStore]:
     client = open_store(url, timeout=patience)
     await client.open()
     try:
@@ -224,9 +225,12 @@ async def test_kill_9_in_the_middle_of_many_debits(tmp_path: Path) -> None:
     """Acknowledged means booked; what is in doubt was booked once at most."""
     acknowledged, doubtful = [0] * 8, [0] * 8
     with valkey(tmp_path / "killed", appendonly="yes", appendfsync="always") as server:
-        async with opened(server.url, patience=5) as store:
+        async with opened(server.url, patience=30) as store:
             principals = names("p", 8)
-            for _ in range(3):
+            kills = 0
+            # A kill shows something only if it meets debits on their way.
+            while kills < 3 or not any(doubtful):
+                kills += 1
                 calls = [spend(store, principals * 20) for _ in range(10)]
                 await calls[0]
                 calls.append(spend(store, principals * 500))
@@ -236,7 +240,6 @@ async def test_kill_9_in_the_middle_of_many_debits(tmp_path: Path) -> None:
                     for place, kind in enumerate(kinds(found)):
                         (acknowledged if kind == "granted" else doubtful)[place % 8] += 1
             booked = await spent(store, principals)
-    assert sum(doubtful) > 0, "nothing was in flight: the test shows nothing"
     for least, found, doubt in zip(acknowledged, booked, doubtful, strict=True):
         assert least <= found <= least + doubt
 
