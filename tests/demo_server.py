@@ -69,6 +69,8 @@ def demo_server(
         *program, "serve", "--demo", "--port", str(port), "--data", str(folder), *arguments,
     )  # fmt: skip
     environment = {k: v for k, v in os.environ.items() if not k.startswith("DISCREET_")}
+    # A store that is slow because the machine is busy is not missed.
+    environment["DISCREET_STORE_TIMEOUT_SECONDS"] = "30"
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
     try:

@@ -81,7 +81,7 @@ def _runs(program: str) -> bool:
     """Tell whether it starts: Ubuntu's chromium-browser is a stub where there is no snap."""
     try:
         return (
-            subprocess.run([program, "--version"], capture_output=True, timeout=60).returncode == 0
+            subprocess.run([program, "--version"], capture_output=True, timeout=600).returncode == 0
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
@@ -100,7 +100,7 @@ def find_history() -> Path | None:
     root = Path(__file__).resolve().parent.parent
     words = ["git", "-C", str(root), "cat-file", "-e", "HEAD~1:service"]
     try:
-        found = subprocess.run(words, capture_output=True, timeout=60)
+        found = subprocess.run(words, capture_output=True, timeout=600)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return root if found.returncode == 0 else None

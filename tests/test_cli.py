@@ -21,7 +21,7 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         [str(Path(sys.executable).parent / "discreet"), *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         env=environment(**variables),
     )
 

@@ -210,7 +210,7 @@ def _lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
         env=os.environ | {"PYTHONPATH": str(folder / "service")},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=600,
     )
 
 

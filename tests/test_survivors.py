@@ -53,7 +53,7 @@ def test_each_mark_betrays_a_process(start: Start, tmp_path: Path, mark: str) ->
     }[mark]()
     assert [survivor.pid for survivor in processes_of(tmp_path)] == [process.pid]
     assert [survivor.pid for survivor in wait_for_none(tmp_path, grace=0.0)] == [process.pid]
-    assert process.wait(timeout=60) == -9
+    assert process.wait(timeout=600) == -9
     assert processes_of(tmp_path) == []
     assert stranger.poll() is None
 
@@ -71,7 +71,7 @@ def test_a_process_on_its_way_out_is_waited_for(start: Start, tmp_path: Path) ->
     assert process.stdin is not None
     process.stdin.close()
     assert wait_for_none(tmp_path) == []
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=600) == 0
 
 
 @pytest.mark.parametrize("forgets", [True, False])
@@ -101,7 +101,7 @@ def test_a_run_that_leaves_a_process_behind_fails(
                 server.wait()
         """
     )
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", timeout=100)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", timeout=600)
     result.assert_outcomes(passed=1, errors=1 if forgets else 0)
     if forgets:
         result.stdout.fnmatch_lines(["processes outlived*", "*time.sleep(600)*"])

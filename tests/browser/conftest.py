@@ -19,7 +19,7 @@ from tests.demo_server import Demo, demo  # noqa: F401 - a fixture
 from tests.requirements import need
 
 # A busy machine may take its time; whatever is expected may come late but has to come.
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=60_000)
 
 
 @dataclass
@@ -78,7 +78,7 @@ def browser() -> Iterator[Browser]:
 def tab(browser: Browser, demo: Demo) -> Iterator[Watched]:  # noqa: F811
     """A fresh tab with nothing in its storage."""
     context = browser.new_context(viewport={"width": 1180, "height": 900})
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(60_000)
     watched = Watched(context.new_page())
     watched.watch()
     yield watched

@@ -89,7 +89,7 @@ def staged(browser: Browser, demo: Demo, key: str, folder: Path, **context: Any)
         server = RecommendationServer(url=tap.url, recommender=NAME, key=key)
         with living(Hub(Database(folder, "films"), server), folder=folder) as hub:
             tab = browser.new_context(viewport={"width": 1180, "height": 900}, **context)
-            tab.set_default_timeout(20_000)
+            tab.set_default_timeout(60_000)
             watched = Watched(tab.new_page())
             watched.watch()
             watched.page.goto(hub.page)

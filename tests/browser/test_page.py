@@ -478,17 +478,17 @@ def _contrast(one: str, other: str) -> float:
 
 def test_a_server_that_goes_away_and_comes_back(browser: Browser, tmp_path: Path) -> None:
     context = browser.new_context()
-    context.set_default_timeout(30_000)
+    context.set_default_timeout(120_000)
     page = context.new_page()
     with demo_server(tmp_path, "--workers", "1") as first:
         page.goto(f"{first.url}/#key={first.key}")
         expect(page.locator("#health")).to_have_text("server and store up")
-    expect(page.locator("#health")).to_have_text("not answering", timeout=30_000)
+    expect(page.locator("#health")).to_have_text("not answering", timeout=120_000)
     expect(page.get_by_role("alert")).to_contain_text("not answering")
     with demo_server(tmp_path, "--workers", "1", port=first.port) as second:
         # The demo's data survive, so the page goes on with the key it has.
         assert second.url == first.url
-        expect(page.locator("#health")).to_have_text("server and store up", timeout=30_000)
+        expect(page.locator("#health")).to_have_text("server and store up", timeout=120_000)
         expect(page.get_by_role("alert")).to_be_hidden()
     context.close()
 

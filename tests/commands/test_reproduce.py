@@ -60,7 +60,7 @@ def test_several_processes_find_the_same(tmp_path: Path) -> None:
             ],
             capture_output=True,
             text=True,
-            timeout=110,
+            timeout=600,
         )
         for processes in ("1", "2")
     ]

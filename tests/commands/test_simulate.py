@@ -20,7 +20,7 @@ def simulate(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=600,
     )
 
 
@@ -64,7 +64,7 @@ def test_the_key_may_come_from_the_environment(demo: Demo, tmp_path: Path) -> No
         env={**os.environ, "DISCREET_API_KEY": demo.key},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
 
@@ -85,7 +85,7 @@ def test_interrupted_traffic_is_still_reported(demo: Demo, tmp_path: Path) -> No
         if demo.samples("films")["discreet_items_total", ""] > before + 20:
             break
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
     report = json.loads(out)
     assert report["interrupted"] is True

@@ -26,7 +26,7 @@ def helm(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         [HELM, *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"},
     )
 

@@ -176,7 +176,7 @@ def container(shop: Workshop, data: Path, port: int, *command: str) -> Iterator[
 def call(port: int, method: str, path: str, body: Any = None) -> Any:
     """Call the service and insist on success."""
     answer = httpx.request(
-        method, f"http://127.0.0.1:{port}{path}", json=body, timeout=30,
+        method, f"http://127.0.0.1:{port}{path}", json=body, timeout=120,
         headers={"Authorization": f"Bearer {KEY}"},
     )  # fmt: skip
     expect(answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}")

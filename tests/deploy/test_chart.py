@@ -71,7 +71,7 @@ def test_the_defaults_are_complete(tmp_path: Path) -> None:
         [sys.executable, "-c", "import sys; from tests.deploy.charts import template;"
          "sys.stdout.write(template())"],
         cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(CHART.parents[2])},
-        capture_output=True, text=True, check=True, timeout=60,
+        capture_output=True, text=True, check=True, timeout=600,
     )  # fmt: skip
     found = tuple(objects(answer.stdout))
     kinds = sorted(each["kind"] for each in found)

@@ -66,7 +66,7 @@ def test_prometheus_reads_its_configuration(tmp_path: Path) -> None:
     shutil.copy(ROOT / "deploy" / "prometheus" / "rules.yaml", tmp_path)
     answer = subprocess.run(
         [need("promtool"), "check", "config", tmp_path / "prometheus.yml"],
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
@@ -76,7 +76,7 @@ def test_the_keys_are_made_once_and_fit_together(tmp_path: Path) -> None:
     secrets = tmp_path / "secrets"
     made = []
     for _ in range(2):
-        subprocess.run([tmp_path / "keys"], check=True, capture_output=True, timeout=60)
+        subprocess.run([tmp_path / "keys"], check=True, capture_output=True, timeout=600)
         made.append({path.name: path.read_text() for path in secrets.iterdir()})
     assert made[0] == made[1]
     assert set(made[0]) == set(FILE["secrets"])

@@ -50,7 +50,7 @@ def test_every_pod_is_restricted_and_nothing_is_secret() -> None:
 def test_kubectl_puts_them_together(folder: str) -> None:
     answer = subprocess.run(
         [need("kubectl"), "kustomize", manifests.TARGET / folder],
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert answer.returncode == 0, answer.stderr
     assert len(list(objects(answer.stdout))) >= 6
@@ -64,7 +64,7 @@ def test_the_readmes_overlay_works(tmp_path: Path) -> None:
     (tmp_path / "kustomization.yaml").write_text(overlay)
     answer = subprocess.run(
         [need("kubectl"), "kustomize", "--load-restrictor", "LoadRestrictionsNone", tmp_path],
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert answer.returncode == 0, answer.stderr
     found = {(each["kind"], each["metadata"]["name"]): each for each in objects(answer.stdout)}

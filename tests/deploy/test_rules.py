@@ -19,7 +19,7 @@ ALERTS = {rule["alert"]: rule for rule in queries.rules() if "alert" in rule}
 
 def _promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [need("promtool"), *arguments], capture_output=True, text=True, timeout=110
+        [need("promtool"), *arguments], capture_output=True, text=True, timeout=600
     )
 
 

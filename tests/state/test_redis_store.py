@@ -93,7 +93,7 @@ def test_the_command_line_prints_the_sentence(server: Server) -> None:
         [Path(sys.executable).parent / "discreet", "keys", "list", "--store", server.url],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert (ended.returncode, ended.stdout) == (2, "")
     line = ended.stderr.splitlines()[-1]

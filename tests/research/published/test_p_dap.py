@@ -132,5 +132,7 @@ def test_the_server_does_not_import_a_published_reading() -> None:
         "import sys, discreet.app, discreet.serving, discreet.preparation; "
         "print([name for name in sys.modules if name.startswith('discreet.research')])"
     )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=600
+    )
     assert shown.stdout.strip() == "[]", shown.stderr
