@@ -102,13 +102,13 @@ async def test_one_request_is_one_round_trip(joined: tuple[DecisionServices, Wir
         assert feedback == [1], "claim, charge and add"
 
 
-async def test_a_safe_retry_costs_two_more(joined: tuple[DecisionServices, Wire]) -> None:
+async def test_a_safe_retry_costs_three_more(joined: tuple[DecisionServices, Wire]) -> None:
     services, wire = joined
     async with wire.counting() as first:
         await recommend_one(services, ALL, asked("x", event_id="once"))
     async with wire.counting() as again:
         await recommend_one(services, ALL, asked("x", event_id="once"))
-    assert first == [3], "claim the event; debit; store the answer"
+    assert first == [4], "claim the event; note whose it is; debit; store the answer"
     assert again == [1], "find the answer"
 
 
