@@ -108,7 +108,7 @@ async def test_a_safe_retry_costs_three_more(joined: tuple[DecisionServices, Wir
         await recommend_one(services, ALL, asked("x", event_id="once"))
     async with wire.counting() as again:
         await recommend_one(services, ALL, asked("x", event_id="once"))
-    assert first == [4], "claim the event; note whose it is; debit; store the answer"
+    assert first == [4], "claim; debit; store the answer; see that nobody erased the client"
     assert again == [1], "find the answer"
 
 
