@@ -5,7 +5,7 @@ The tree is the first page of the documentation. Reading order:
     errors        what can go wrong, drawn as one tree
     privacy/      events, noise, mechanisms, accountants, calibration; pure
     state/        where sums, ledgers and models live: protocols, memory, Redis, the embedded Valkey
-    families/     what a recommender is (`contract`), and five of them, a package each; they decide
+    families/     what a recommender is (`contract`), and six of them, a package each; they decide
                   from released models, learn into sums, release, and say what they guarantee
     peers/        what one instance says to another over HTTP
     decisions/    what happens to one request, whatever the family: recommend, feedback, release

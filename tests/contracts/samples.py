@@ -66,6 +66,10 @@ class Sample:
 _FEATURES = [[0.6, 0.0, 0.8], [0.0, 1.0, 0.0], [0.9, 0.1, 0.2], [0.1, 0.2, 0.9]]
 
 SAMPLES: dict[str, Sample] = {
+    "contextual": Sample(
+        {"items": [f"i{n}" for n in range(6)], "context": {"dimensions": 5}},
+        ({"context": (0.1, 0.2, 0.9, 0.5, 0.3)}, {"context": (0.9, 0.8, 0.1, 0.0, 1.0)}),
+    ),
     "p-dap": Sample(
         {"items": [f"i{n}" for n in range(6)], "context": {"dimensions": 2}},
         ({"context": (0.1, 0.2)}, {"context": (0.9, 0.8)}),

@@ -94,7 +94,7 @@ class RecommendRequest(Body):
         default_factory=list,
         description="What is known about the client, as the recommender's document declares it: "
         "so many numbers in [0, 1], or values by name, of which any that are not required may be "
-        "missing or null (p-dap).",
+        "missing or null (contextual, p-dap).",
         examples=[[0.2, 0.7], {"age": 31, "country": "CH", "member": True}],
     )
     limit: int = Field(default=1, strict=True, ge=1, le=MOST_LIMIT)

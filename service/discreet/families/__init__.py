@@ -1,4 +1,4 @@
-"""The five families: one contract, one package each, with the same rooms in every package.
+"""The six families: one contract, one package each, with the same rooms in every package.
 
     contract       the base class: decide, learn, release, guarantee
     questions      what passes between a family and what calls it

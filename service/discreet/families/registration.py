@@ -11,6 +11,7 @@ from pydantic import Field, TypeAdapter
 from pydantic_core import to_json
 
 from discreet.families.collaborative.recommender import CollaborativeRecommender
+from discreet.families.contextual.recommender import ContextualRecommender
 from discreet.families.contract import Recommender
 from discreet.families.documents import RecommenderDocument
 from discreet.families.fclub.recommender import ClusterRecommender
@@ -50,6 +51,7 @@ def read_stored(content: bytes) -> StoredDocument:
 
 
 for each in (
+    ContextualRecommender,
     PartitionRecommender,
     ClusterRecommender,
     MirrorDescentRecommender,

@@ -1,0 +1,82 @@
+"""What a person writes for a recommender that learns from a vector of numbers."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field
+
+from discreet.families.contexts import ContextDocument
+from discreet.families.documents import (
+    AnswersPrivacy,
+    AnswersPrivacyDocument,
+    Document,
+    FeedbackPrivacy,
+    FeedbackPrivacyDocument,
+    Number,
+    RecommenderDocument,
+    ReleasesDocument,
+    protection,
+)
+
+EXACT_RELEASES = ReleasesDocument(seconds=0.5, growth=0.1)
+PRIVATE_RELEASES = ReleasesDocument(seconds=2.5, growth=0.2, longest=14_400.0)
+"""Noise is drawn for every release, so with private feedback there should be few of them."""
+
+
+class ContextualExplorationDocument(Document):
+    """Answers drawn without looking at the context, so that every item gets a chance. Free."""
+
+    rate: Number = Field(
+        default=0.02,
+        ge=0,
+        le=1,
+        description="The least share of answers that explore. While little is known it is more.",
+    )
+
+
+class ContextualLearningDocument(Document):
+    """How long feedback counts."""
+
+    half_life_days: Number = Field(
+        default=30.0,
+        ge=0.0001,
+        le=36_500,
+        description="Feedback this old counts half. Shorter follows change sooner and is noisier.",
+    )
+
+
+class ContextualPrivacyDocument(Document):
+    """Two dials: what answers reveal about contexts, and what models reveal about feedback."""
+
+    answers: AnswersPrivacy = AnswersPrivacyDocument()
+    feedback: FeedbackPrivacy = FeedbackPrivacyDocument()
+
+
+class ContextualDocument(RecommenderDocument):
+    """Learns what people with such a context like; protects each client's context and feedback."""
+
+    algorithm: Literal["contextual"]
+    context: ContextDocument
+    exploration: ContextualExplorationDocument = ContextualExplorationDocument()
+    learning: ContextualLearningDocument = ContextualLearningDocument()
+    privacy: ContextualPrivacyDocument = ContextualPrivacyDocument()
+    releases: ReleasesDocument | None = Field(
+        default=None,
+        description="When models are released. By default every half second at first and then "
+        "every tenth of the recommender's age if feedback is exact; every 2.5 seconds and then "
+        "every fifth of its age if it is private.",
+    )
+
+    def pace(self) -> ReleasesDocument:
+        """Return when models are released, as written or by default."""
+        if self.releases is not None:
+            return self.releases
+        return EXACT_RELEASES if self.privacy.feedback == "exact" else PRIVATE_RELEASES
+
+    def fixed(self) -> Mapping[str, object]:
+        """Sums of other features cannot be carried over, nor records be worth another noise."""
+        return {
+            **super().fixed(),
+            **self.context.fixed(),
+            "privacy.feedback": protection(self.privacy.feedback),
+        }

@@ -1,0 +1,179 @@
+"""Estimates in linear features: a slope and a level for every item.
+
+A Gram matrix of every item's own would be large, and lost in its noise. Instead, contexts are
+assumed to spread alike around each item's own mean: with m_k the mean of psi among those who were
+shown item k, and C the covariance within items, from the products of everybody's,
+
+    G_k = n_k [ 1, m_k^T ; m_k, C + m_k m_k^T ].
+
+With r_k the sum of f (y - what is common), q the variance of a reward and s that of the noise in an
+entry of r_k, r_k = G_k theta_k + e, e of covariance q G_k + s I. So the likelihood has precision
+G_k (q G_k + s I)^-1 G_k. All in features f = (1, psi - mean), where the mean is that of everybody.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import ndtri
+
+from discreet.families.choice import Floats
+from discreet.families.contextual.estimates import (
+    Estimates,
+    empirical_bayes,
+    overall_rate,
+    posterior,
+)
+from discreet.families.contextual.spaces import LinearSpace
+from discreet.families.contextual.sums import ContextualSums
+
+_ASSUMED = np.array([0.02, 0.05])
+"""How much items are assumed to differ, in level and in slope."""
+_ITEMS_FITTED = 128
+_PEOPLE = 300
+_TINY = 1e-9
+_JITTER = 1e-6
+_SHIFT_PART = 0.3
+"""How much of the spread of psi may be between the items' means."""
+
+
+def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> Estimates:
+    """Return estimates for the items in these slots; others have none."""
+    size = space.entries
+    groups = np.minimum(np.arange(size), 1)
+    total = max(float(sums.arrivals[0]), 1.0)
+    centre = sums.arrivals[1:] / total
+    centre = centre / max(1.0, float(np.linalg.norm(centre)))
+    everybody = _floored(
+        space.matrix(sums.products) / total - np.outer(centre, centre),
+        0.7 * 2.0 * math.sqrt(sums.products_variance * 0.5 * size) / total,
+    )
+    count, variance = sums.count[slots, 0], sums.variance[slots, 0]
+    thinned = np.where(count > 0, sums.count2[slots, 0] / np.maximum(count, _TINY), 1.0)
+    count = np.maximum(count, _TINY)
+    liked = _centred(sums.liked[slots], centre)
+    shown = _centred((sums.liked + sums.disliked)[slots], centre)
+    trusted = count / (count * 0.2 * thinned + variance + _TINY)
+    rate = overall_rate(float((trusted * liked[:, 0]).sum()), float((trusted * count).sum()), 10.0)
+    noise = variance * ((1.0 - rate) ** 2 + rate**2)
+    spread = max(rate * (1.0 - rate), 0.003) * thinned
+    # Where the items' own people lie, as far as noise lets one see.
+    between = _SHIFT_PART * float(np.trace(everybody)) / max(1, size - 1)
+    seen = count**2 * between / (count**2 * between + 2.0 * variance + _TINY)
+    shift = shown[:, 1:] / count[:, None] * seen[:, None]
+    shift = shift / np.maximum(1.0, np.linalg.norm(shift, axis=1))[:, None]
+    parts = count / count.sum()
+    within = _floored(
+        everybody - (shift * parts[:, None]).T @ shift,
+        max(0.1 * float(np.linalg.eigvalsh(everybody)[0]), _TINY),
+    )
+    surplus = liked - rate * shown
+    # What is common to all items.
+    weight = 1.0 / (spread + noise / count + _TINY)
+    whole = np.zeros((size, size))
+    whole[0, 0] = 1.0
+    whole[1:, 1:] = everybody
+    strength = float((weight * count).sum())
+    observed = (weight[:, None] * surplus).sum(axis=0)
+    common = np.linalg.solve(
+        whole * strength + np.diag(2.0 / _ASSUMED[groups]) + _JITTER * np.eye(size), observed
+    )
+    if np.any(variance):
+        # The noise of entries does not shrink with the spread of psi as the signal does.
+        doubt = float((weight**2 * noise).sum()) / max(strength, _TINY)
+        common = np.linalg.solve(
+            whole * strength + np.diag(2.0 / _ASSUMED[groups] + doubt) + _JITTER * np.eye(size),
+            observed,
+        )
+
+    def likelihood(part: "np.ndarray | slice") -> tuple[Floats, Floats]:
+        n, moved = count[part], shift[part]
+        gram = np.empty((len(n), size, size))
+        gram[:, 0, 0] = n
+        gram[:, 0, 1:] = gram[:, 1:, 0] = n[:, None] * moved
+        gram[:, 1:, 1:] = n[:, None, None] * (within + moved[:, :, None] * moved[:, None, :])
+        left = surplus[part] - np.einsum("kij,j->ki", gram, common)
+        covariance = spread[part][:, None, None] * gram
+        covariance += (noise[part] + _JITTER)[:, None, None] * np.eye(size)
+        solved = np.linalg.solve(covariance, np.concatenate([gram, left[:, :, None]], axis=2))
+        precision: Floats = gram @ solved[:, :, :size]
+        evidence: Floats = np.einsum("kij,kj->ki", gram, solved[:, :, size])
+        return precision, evidence
+
+    most = np.argsort(-count, kind="stable")[:_ITEMS_FITTED]
+    variances = empirical_bayes(*likelihood(most), groups, _ASSUMED, _ASSUMED)
+    # Variances are kept in directions in which people spread, scaled by how much items differ.
+    scale = np.sqrt(variances[groups])
+    _, turned = np.linalg.eigh(scale[1:, None] * everybody * scale[1:])
+    into = np.zeros((size, size))
+    into[0, 0] = scale[0]
+    into[1:, 1:] = scale[1:, None] * turned
+    back = np.zeros((size, size))
+    back[0, 0] = 1.0 / scale[0]
+    back[1:, 1:] = turned / scale[1:, None]
+    base = common + np.append(rate, np.zeros(size - 1))
+    coefficients = np.tile(base, (sums.slots, 1))
+    kept = np.ones((sums.slots, size))
+    for start in range(0, len(slots), _ITEMS_FITTED):
+        part = slice(start, start + _ITEMS_FITTED)
+        theta, covariance = posterior(*likelihood(part), groups, variances)
+        coefficients[slots[part]] = base + theta
+        halves = np.einsum("ij,kil->kjl", back, covariance, optimize=True)
+        kept[slots[part]] = np.einsum("kjl,lj->kj", halves, back, optimize=True)
+    coefficients[:, 0] -= coefficients[:, 1:] @ centre
+    to_centre = np.eye(size)
+    to_centre[0, 1:] = -centre
+    people = _people(space, centre, everybody)
+    mixed = (people @ to_centre @ into) ** 2
+    first = float((mixed.sum(axis=1)).mean())
+    return Estimates(
+        coefficients=coefficients,
+        mix=to_centre @ into,
+        spread=kept,
+        people=people,
+        shares=np.full(len(people), 1.0 / len(people)),
+        known=1.0 - np.clip(mixed.mean(axis=0) @ kept.T / max(first, _TINY), 0.0, 1.0),
+    )
+
+
+def _floored(matrix: Floats, least: float) -> Floats:
+    """Return a symmetric matrix whose eigenvalues are at least this."""
+    values, vectors = np.linalg.eigh(matrix)
+    floored: Floats = (vectors * np.maximum(values, max(least, _TINY))) @ vectors.T
+    return floored
+
+
+def _centred(rows: Floats, centre: Floats) -> Floats:
+    moved = rows.copy()
+    moved[:, 1:] -= rows[:, :1] * centre
+    return moved
+
+
+def _people(space: LinearSpace, centre: Floats, covariance: Floats) -> Floats:
+    """Return rows of people who could come: normal, with the released mean and covariance."""
+    values, vectors = np.linalg.eigh(covariance)
+    drawn = _directions(_PEOPLE, space.size)
+    psi = centre + drawn @ (vectors * np.sqrt(np.clip(values, 0.0, 1.0))).T
+    lengths = np.maximum(1.0, np.linalg.norm(psi, axis=1))
+    return np.hstack([np.ones((len(psi), 1)), psi / lengths[:, None]])
+
+
+def _directions(count: int, size: int) -> Floats:
+    """Return points that are spread like independent standard normals, the same every time.
+
+    They are an additive recurrence through the normal's quantiles: no randomness has a part in a
+    model but the noise that protects.
+    """
+    steps = np.sqrt(np.array(_primes(size), dtype=np.float64))
+    fractions = np.mod(0.5 + np.outer(np.arange(1, count + 1), steps), 1.0)
+    points: Floats = ndtri(np.clip(fractions, 1e-6, 1.0 - 1e-6))
+    return points
+
+
+def _primes(count: int) -> list[int]:
+    found: list[int] = []
+    number = 2
+    while len(found) < count:
+        if all(number % prime for prime in found):
+            found.append(number)
+        number += 1
+    return found

@@ -1,0 +1,317 @@
+"""The released model of `contextual`, and decisions made from it.
+
+Linear models with optimism (Li, Chu, Langford, Schapire: A contextual-bandit approach to
+personalized news article recommendation, WWW 2010) whose statistics are released with noise
+(Shariff and Sheffet: Differentially private contextual linear bandits, NeurIPS 2018), with priors
+fitted to all items together, and behind a private choice.
+
+| symbol | name here | range |
+|---|---|---|
+| x | `ContextualQuestion.context` | [0,1]^d |
+| f(x) | a row of the space (`spaces`) | |
+| c_k | `Estimates.coefficients` | |
+| H | `CatalogueOutlook.listed`, the shortlist | items |
+| g | `CatalogueOutlook.coin` / 2**32 | [rate, 1] |
+| q | `CatalogueOutlook.curiosity` | integers |
+
+Everything but f(x) comes from released sums. What depends on f(x) is which item of the shortlist is
+best, and it goes through the randomised response of `discreet.families.choice`.
+
+How much is explored. What could be gained by knowing more is the expected improvement of an item
+over the best one that is listed, for those who come. An answer ignores the visitor with a
+probability that falls with the square of that, never below `rate`. Then half of the draws go to
+items that have hardly been tried, if there are any; the rest by expected improvement, with a fifth
+for all items alike.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import ndtr
+
+from discreet.families.choice import (
+    COIN_SIDES,
+    Floats,
+    ShortlistOdds,
+    Slots,
+    Weights,
+    filled,
+    repeated,
+)
+from discreet.families.contextual.estimates import Estimates
+from discreet.families.contextual.spaces import CellSpace, LinearSpace
+from discreet.families.contextual.sums import ContextualSums
+from discreet.families.questions import Choice, Question
+from discreet.families.shortlist import grow_shortlist
+from discreet.privacy.choice import ShortlistResponse
+from discreet.privacy.events import ExactRelease, PrivacyEvent, RandomisedResponse
+from discreet.privacy.noise import NoiseSource
+
+OPTIMISM = 0.3
+"""Standard errors by which an item's mean is flattered, in the shortlist and in the choice."""
+TRIED = 10.0
+"""Visits after which an item has been tried, as far as noise lets one tell."""
+
+_EAGERNESS = 2.0
+_ALIKE = 0.2
+_CURIOSITY_STEPS = 2**20
+_GREAT = 50.0
+"""Stands for the epsilon of an exact answer."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContextualQuestion(Question):
+    """A question with its context, and the slots that may be answered, ascending.
+
+    `whole` says that every visible item is available.
+    """
+
+    context: tuple[float, ...]
+    available: Slots
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRule:
+    """How much an answer may reveal: `epsilon` None answers the best item itself.
+
+    Of a list the first `slots` are drawn for the visitor, all of it if that is None.
+    """
+
+    epsilon: float | None
+    slots: int | None = None
+
+    def most_drawn(self, limit: int) -> int:
+        """Return how many items of a list of `limit` are drawn for the visitor."""
+        return limit if self.slots is None else min(limit, self.slots)
+
+    def events(self, draws: int) -> tuple[PrivacyEvent, ...]:
+        """Return what so many draws release: the context has no part in it."""
+        event = ExactRelease() if self.epsilon is None else RandomisedResponse(self.epsilon)
+        return repeated(event, draws)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CatalogueOutlook:
+    """What the model says about all items together.
+
+    `ranking` holds every slot, the `listed` ones first; `popular` every slot by its mean among
+    those who come. `odds` are those of one item of the whole catalogue.
+    """
+
+    ranking: Slots
+    listed: Slots
+    popular: Slots
+    curiosity: Weights
+    coin: int
+    odds: ShortlistOdds | None
+
+
+class ContextualModel:
+    """Released sums, and everything that follows from them under one rule."""
+
+    def __init__(
+        self,
+        space: CellSpace | LinearSpace,
+        sums: ContextualSums,
+        estimates: Estimates | None,
+        *,
+        rule: AnswerRule,
+        visible: Slots,
+        exploration_rate: float,
+    ) -> None:
+        self.space = space
+        self.sums = sums
+        self.estimates = estimates
+        self._rule = rule
+        self._visible = visible
+        self._rate = exploration_rate
+        self._response = None if rule.epsilon is None else ShortlistResponse(epsilon=rule.epsilon)
+
+    @cached_property
+    def outlook(self) -> CatalogueOutlook:
+        """What is public about answers."""
+        slots, visible = self.sums.slots, self._visible
+        estimates = self.estimates
+        curiosity = np.ones(slots, dtype=np.int64)
+        listed, popular = visible, np.arange(slots, dtype=np.intp)
+        chance = 1.0 if self._rate else 0.0
+        if estimates is not None and len(visible):
+            people, shares = estimates.people, estimates.shares
+            means = estimates.means(people, visible)
+            errors = estimates.deviations(people, visible)
+            overall = np.full(slots, -np.inf)
+            overall[visible] = shares @ means
+            popular = np.argsort(-overall, kind="stable").astype(np.intp)
+            if self._rule.epsilon is not None:
+                odds = np.full(len(people), math.exp(min(self._rule.epsilon, _GREAT)))
+                flattered = np.clip(means + OPTIMISM * errors, 0.0, 1.5)
+                listed = visible[grow_shortlist(means=flattered, shares=shares, odds=odds)]
+            curiosity[visible], gain = self._curious(means, errors, listed)
+            if self._rate:
+                chance = self._rate + (1.0 - self._rate) * min(1.0, _EAGERNESS * gain) ** 2
+        rank = np.full(slots, 2)
+        rank[visible] = 1
+        rank[listed] = 0
+        ranking = np.concatenate([listed, popular[rank[popular] == 1], popular[rank[popular] == 2]])
+        made = CatalogueOutlook(
+            ranking=ranking.astype(np.intp),
+            listed=listed,
+            popular=popular,
+            curiosity=curiosity,
+            coin=round(chance * COIN_SIDES),
+            odds=None,
+        )
+        if not len(visible):
+            return made
+        whole = self._odds(made, visible)
+        return CatalogueOutlook(
+            made.ranking, made.listed, made.popular, made.curiosity, made.coin, whole
+        )
+
+    def _curious(self, means: Floats, errors: Floats, listed: Slots) -> tuple[Weights, float]:
+        """Return what is worth exploring, of the visible items, and what there is to gain."""
+        assert self.estimates is not None
+        shares = self.estimates.shares
+        best = means[:, np.isin(self._visible, listed)].max(axis=1)
+        ahead = (means - best[:, None]) / np.maximum(errors, 1e-9)
+        density = np.exp(-0.5 * ahead**2) / math.sqrt(2.0 * math.pi)
+        improvement = errors * (ahead * ndtr(ahead) + density)
+        by_item = np.maximum(shares @ improvement, 0.0) + 1e-12
+        gain = float(shares @ improvement.max(axis=1)) / max(float(shares @ best), 1e-6)
+        weights = (1.0 - _ALIKE) * by_item / by_item.sum() + _ALIKE / len(by_item)
+        sums = self.sums
+        tried = sums.count[self._visible].sum(axis=1)
+        doubt = 2.0 * np.sqrt(sums.variance[self._visible].max(axis=1))
+        untried = tried < TRIED + doubt
+        if untried.any():
+            weights = 0.5 * weights + 0.5 * untried / untried.sum()
+        return np.ceil(_CURIOSITY_STEPS * weights).astype(np.int64), gain
+
+    def law(self) -> Floats:
+        """Return every slot's share of the answers to the people of the model (a column each, or
+        one for all of them): what the next release should have seen."""
+        outlook, slots = self.outlook, self.sums.slots
+        columns = self.sums.count.shape[1]
+        if outlook.odds is None:
+            return np.zeros((slots, columns))
+        explored = outlook.coin / COIN_SIDES
+        free = np.zeros(slots)
+        free[self._visible] = outlook.curiosity[self._visible]
+        free = explored * free / free.sum()
+        if self.estimates is None:
+            return np.repeat(free[:, None] / max(explored, 1e-9), columns, axis=1)
+        people, listed = self.estimates.people, outlook.listed
+        best = self._utilities(people, listed).argmax(axis=1)
+        law = np.zeros((len(people), slots))
+        paid = (0.0, 1.0)
+        if self._response is not None:
+            paid = (
+                self._response.probability(is_best=False, size=len(listed)),
+                self._response.probability(is_best=True, size=len(listed)),
+            )
+        law[:, listed] = paid[0]
+        law[np.arange(len(people)), listed[best]] = paid[1]
+        law = free + (1.0 - explored) * law
+        if columns > 1:
+            by_person: Floats = law.T
+            return by_person
+        together: Floats = (self.estimates.shares @ law)[:, None]
+        return together
+
+    def _utilities(self, rows: Floats, slots: Slots) -> Floats:
+        if self.estimates is None:
+            return np.zeros((len(rows), len(slots)))
+        means = self.estimates.means(rows, slots)
+        means += OPTIMISM * self.estimates.deviations(rows, slots)
+        return means
+
+    def _odds(self, outlook: CatalogueOutlook, offer: Slots) -> ShortlistOdds:
+        """Return what is public about an answer of these slots."""
+        allowed = np.zeros(self.sums.slots, dtype=np.bool_)
+        allowed[offer] = True
+        ranking = outlook.ranking[allowed[outlook.ranking]]
+        size = len(ranking)
+        if self._response is not None:
+            size = min(size, max(1, len(outlook.listed)))
+        return ShortlistOdds(
+            items=offer,
+            curiosity=outlook.curiosity[offer],
+            coin=outlook.coin,
+            ranking=ranking,
+            size=size,
+            response=self._response,
+        )
+
+    def decide(
+        self, questions: Sequence[ContextualQuestion], noise: NoiseSource
+    ) -> list[tuple[tuple[Choice, ...], bytes, float]]:
+        """Return the choices, what feedback needs, and the estimated regret for each question."""
+        outlook = self.outlook
+        contexts = np.array([question.context for question in questions], dtype=np.float64)
+        rows = self.space.rows(contexts)
+        notes = [self.space.note(row) for row in rows]
+        decided: list[tuple[tuple[Choice, ...], bytes, float]]
+        decided = [((), note, 0.0) for note in notes]
+        together = [place for place, one in enumerate(questions) if one.limit == 1 and one.whole]
+        if together and outlook.odds is not None:
+            odds = outlook.odds
+            these = rows if len(together) == len(rows) else rows[together]
+            compared = odds.ranking[: odds.size]
+            bests = self._utilities(these, compared).argmax(axis=1).tolist()
+            drawn = odds.draw(bests, noise)
+            behind = self._behind(these, compared[bests], [choice.slot for choice in drawn])
+            for place, choice, lost in zip(together, drawn, behind, strict=True):
+                decided[place] = ((choice,), notes[place], lost)
+        for place, question in enumerate(questions):
+            if (question.limit == 1 and question.whole) or not len(question.available):
+                continue
+            odds = self._odds(outlook, question.available)
+            row = rows[place : place + 1]
+            utilities = self._utilities(row, odds.ranking)[0]
+            choices = odds.draw_list(utilities, self._rule.most_drawn(question.limit), noise)
+            if len(choices) < min(question.limit, len(question.available)):
+                anybody = self.decide_for_anybody(question, noise)
+                choices = filled(choices, anybody, question.limit)
+            best = odds.ranking[: odds.size][utilities[: odds.size].argmax()]
+            (lost,) = self._behind(row, np.array([best]), [choices[0].slot])
+            decided[place] = (choices, notes[place], lost)
+        return decided
+
+    def _behind(self, rows: Floats, best: Slots, chosen: Sequence[int]) -> list[float]:
+        """Return how far the chosen items' means stay behind those of the best listed ones."""
+        if self.estimates is None:
+            return [0.0] * len(rows)
+        coefficients = self.estimates.coefficients
+        apart = np.einsum("ni,ni->n", rows, coefficients[best] - coefficients[list(chosen)])
+        lost: list[float] = np.maximum(apart, 0.0).tolist()
+        return lost
+
+    def decide_for_anybody(
+        self, question: ContextualQuestion, noise: NoiseSource
+    ) -> tuple[Choice, ...]:
+        """Return what most people like, or explore. No probability depends on the client."""
+        outlook = self.outlook
+        if not len(question.available):
+            return ()
+        allowed = np.zeros(self.sums.slots, dtype=np.bool_)
+        allowed[question.available] = True
+        odds = ShortlistOdds(
+            items=question.available,
+            curiosity=outlook.curiosity[question.available],
+            coin=outlook.coin,
+            ranking=outlook.popular[allowed[outlook.popular]],
+            size=1,
+            response=None,
+        )
+        utilities = -np.arange(len(odds.ranking), dtype=np.float64)
+        return odds.draw_list(utilities, question.limit, noise)
+
+    def first_choices(self, contexts: Floats) -> Slots:
+        """Return the slot that an answer is most likely to be, for each context."""
+        listed = self.outlook.listed
+        best: Slots = listed[self._utilities(self.space.rows(contexts), listed).argmax(axis=1)]
+        return best

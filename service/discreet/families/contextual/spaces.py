@@ -1,0 +1,263 @@
+"""From contexts to the entries that a record moves.
+
+`CellSpace`, for up to three numbers: the cube is divided into equal cells, and a context is the one
+that it lies in. Tastes of any shape can be learned, and a record moves one cell.
+
+`LinearSpace`, for more numbers: the constant 1 and psi, the numbers centred and scaled, with a
+Euclidean norm of at most 1. More than `MOST_LINEAR` numbers are first hashed into so many sums with
+public signs. A record moves every entry, so it is phi / sqrt(2) for phi = (1, psi).
+
+How far can one record move the sums? With y in [0, 1] the reward and v the context's vector (a unit
+vector, or phi / sqrt(2)), a record adds y v to the item's liked entries and (1 - y) v to its
+disliked ones, of squared length (y^2 + (1 - y)^2) |v|^2 <= 1. In a linear space it also adds the
+products psi psi^T / 2 to a matrix of everybody's, in Frobenius norm at most 1/2. Replacing a record
+by another moves the sums by |r - r'|^2 = |r|^2 + |r'|^2 - 2 r.r', and r.r' >= 0: different items
+share no entry; for one item it is v.v' (y y' + (1 - y)(1 - y')), where v.v' >= 0 because
+phi.phi' = 1 + psi.psi' >= 0; and the products add (psi.psi')^2 / 4. So
+
+    cells:   sqrt(2)            (1 + 1)
+    linear:  sqrt(2.5)          (5/4 + 5/4)
+
+and adding or removing one moves them by less. Amounts are whole steps of 2**-20, rounded towards
+zero, so that rounding makes no record longer; between two records it adds at most one step an
+entry, which `_ROUNDING` covers.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import TokenForged
+from discreet.families.choice import Floats
+from discreet.families.contract import REWARD_STEPS
+
+MOST_CELL_DIMENSIONS = 3
+MOST_LINEAR = 64
+_SIDES = {1: 16, 2: 6, 3: 4}
+_GAIN = 2.0
+"""Numbers spread by a quarter around the middle of [0, 1] get a psi of about length 1."""
+_NOTE_STEPS = 32_000
+_ROUNDING = 1.0 + 2.0**-10
+_SHARED = b"g"
+
+Increments = dict[bytes, list[tuple[int, int]]]
+
+
+class Space(Protocol):
+    """Where contexts lie, as far as the model sees."""
+
+    @property
+    def entries(self) -> int:
+        """Numbers in a context's row, and in each of an item's two sums."""
+        ...
+
+    @property
+    def products(self) -> int:
+        """Numbers in the sum of products that all items share."""
+        ...
+
+    @property
+    def unit(self) -> float:
+        """What a record's entries are multiplied by to give those of its row."""
+        ...
+
+    @property
+    def sensitivity(self) -> float:
+        """How far replacing one record moves all sums, in records' units."""
+        ...
+
+    def rows(self, contexts: Floats) -> Floats:
+        """Return a row for each context; predictions are linear in it."""
+        ...
+
+    def note(self, row: Floats) -> bytes:
+        """Return what a recommendation id carries, of the same length for every context."""
+        ...
+
+    def increments(self, note: bytes, slot: int, reward: float) -> Increments:
+        """Return what feedback adds, by block; raise `TokenForged` for a note that is not ours."""
+        ...
+
+
+def item_block(slot: int) -> bytes:
+    """Return the name of the block of an item's sums."""
+    return b"i" + slot.to_bytes(4, "little")
+
+
+def gathered_sums(
+    space: Space, gathered: Mapping[bytes, npt.NDArray[np.int64]], slots: Sequence[int]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return what has gathered: (item, entry, liked or disliked), and the products."""
+    items = np.zeros((len(slots), space.entries * 2), dtype=np.int64)
+    for place, slot in enumerate(slots):
+        held = gathered.get(item_block(slot))
+        if held is not None:
+            size = min(len(held), items.shape[1])
+            items[place, :size] = held[:size]
+    products = np.zeros(space.products, dtype=np.int64)
+    held = gathered.get(_SHARED)
+    if held is not None:
+        size = min(len(held), len(products))
+        products[:size] = held[:size]
+    return items.reshape(len(slots), space.entries, 2), products
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellSpace:
+    """Equal cells, numbered with the last dimension running fastest."""
+
+    dimensions: int
+    side: int = field(init=False)
+    entries: int = field(init=False)
+    basis: Floats = field(init=False)
+    orders: npt.NDArray[np.int64] = field(init=False)
+    products: int = 0
+    unit: float = 1.0
+    sensitivity: float = math.sqrt(2.0) * _ROUNDING
+
+    def __post_init__(self) -> None:
+        side = _SIDES[self.dimensions]
+        middles = (np.arange(side) + 0.5) / side
+        places = np.array(list(product(middles, repeat=self.dimensions)))
+        waves = np.array(list(product(range(side), repeat=self.dimensions)))
+        waves = waves[np.argsort((waves**2).sum(axis=1), kind="stable")]
+        basis = np.ones((len(places), len(waves)))
+        for at in range(self.dimensions):
+            cosines = np.cos(np.pi * places[:, [at]] * waves[:, at])
+            basis *= cosines * np.where(waves[:, at] > 0, math.sqrt(2.0), 1.0)
+        object.__setattr__(self, "side", side)
+        object.__setattr__(self, "entries", len(places))
+        object.__setattr__(self, "basis", basis)
+        object.__setattr__(self, "orders", (waves**2).sum(axis=1))
+
+    def cells(self, contexts: Floats) -> npt.NDArray[np.intp]:
+        """Return the cell of each context."""
+        along = np.minimum((contexts * self.side).astype(np.intp), self.side - 1)
+        numbers: npt.NDArray[np.intp] = along @ (self.side ** np.arange(self.dimensions)[::-1])
+        return numbers
+
+    def rows(self, contexts: Floats) -> Floats:
+        """Return a 1 in the place of each context's cell."""
+        rows = np.zeros((len(contexts), self.entries))
+        rows[np.arange(len(contexts)), self.cells(contexts)] = 1.0
+        return rows
+
+    def note(self, row: Floats) -> bytes:
+        """Return the cell."""
+        return int(row.argmax()).to_bytes(2, "little")
+
+    def increments(self, note: bytes, slot: int, reward: float) -> Increments:
+        """Return the reward and the rest of 1, for the item in the cell."""
+        cell = int.from_bytes(note, "little")
+        if len(note) != 2 or cell >= self.entries:
+            raise TokenForged("recommendation_id was issued by another version of this service")
+        steps = math.floor(reward * REWARD_STEPS)
+        rest = math.floor((1.0 - reward) * REWARD_STEPS)
+        return {item_block(slot): [(2 * cell, steps), (2 * cell + 1, rest)]}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearSpace:
+    """The constant and psi."""
+
+    dimensions: int
+    size: int = field(init=False)
+    """Of psi."""
+    entries: int = field(init=False)
+    products: int = field(init=False)
+    triangle: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]] = field(init=False)
+    factors: Floats = field(init=False)
+    """What the products in the upper triangle are multiplied by: each pair stands there once."""
+    unit: float = math.sqrt(2.0)
+    sensitivity: float = math.sqrt(2.5) * _ROUNDING
+    _bucket: npt.NDArray[np.intp] | None = field(init=False)
+    _sign: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        size = min(self.dimensions, MOST_LINEAR)
+        rows, columns = np.triu_indices(size)
+        object.__setattr__(self, "size", size)
+        object.__setattr__(self, "entries", size + 1)
+        object.__setattr__(self, "products", len(rows))
+        object.__setattr__(self, "triangle", (rows, columns))
+        object.__setattr__(self, "factors", np.where(rows == columns, 0.5, math.sqrt(0.5)))
+        bucket, sign = None, np.ones(0)
+        if self.dimensions > MOST_LINEAR:
+            mixed = _mixed(self.dimensions)
+            bucket = (mixed % np.uint64(MOST_LINEAR)).astype(np.intp)
+            sign = np.where(mixed >> np.uint64(63), 1.0, -1.0)
+        object.__setattr__(self, "_bucket", bucket)
+        object.__setattr__(self, "_sign", sign)
+
+    def rows(self, contexts: Floats) -> Floats:
+        """Return (1, psi) for each context."""
+        if self._bucket is None:
+            psi = (contexts - 0.5) * (2.0 * _GAIN / math.sqrt(self.dimensions))
+        else:
+            psi = np.zeros((len(contexts), self.size))
+            for place, context in enumerate(contexts):
+                at = np.flatnonzero(context)
+                weights = self._sign[at] * context[at]
+                psi[place] = np.bincount(self._bucket[at], weights, self.size)
+        rows = np.ones((len(contexts), self.entries))
+        lengths = np.sqrt(np.einsum("ni,ni->n", psi, psi))
+        np.divide(psi, np.maximum(lengths, 1.0)[:, None], out=rows[:, 1:])
+        return rows
+
+    def note(self, row: Floats) -> bytes:
+        """Return psi in steps, rounded towards zero: it becomes no longer."""
+        return (row[1:] * _NOTE_STEPS).astype("<i2").tobytes()
+
+    def increments(self, note: bytes, slot: int, reward: float) -> Increments:
+        """Return what the item's sums and the products gain."""
+        if len(note) != 2 * self.size:
+            raise TokenForged("recommendation_id was issued by another version of this service")
+        psi = np.frombuffer(note, dtype="<i2").astype(np.float64) / _NOTE_STEPS
+        length = math.sqrt(float(psi @ psi))
+        psi = psi / max(1.0, length * (1.0 + 2.0**-40))
+        entries = np.append(1.0, psi) * (REWARD_STEPS / math.sqrt(2.0))
+        liked = np.trunc(entries * reward).astype(np.int64)
+        disliked = np.trunc(entries * (1.0 - reward)).astype(np.int64)
+        both = np.stack([liked, disliked], axis=1).reshape(-1).tolist()
+        rows, columns = self.triangle
+        products = psi[rows] * psi[columns] * (self.factors * REWARD_STEPS)
+        return {
+            item_block(slot): [(at, amount) for at, amount in enumerate(both) if amount],
+            _SHARED: [
+                (at, amount)
+                for at, amount in enumerate(np.trunc(products).astype(np.int64).tolist())
+                if amount
+            ],
+        }
+
+    def matrix(self, products: Floats) -> Floats:
+        """Return the sum of psi psi^T that these products are the upper triangle of."""
+        square = np.zeros((self.size, self.size))
+        square[self.triangle] = products / self.factors
+        above = np.triu(square, 1)
+        whole: Floats = np.diag(np.diag(square)) + above + above.T
+        return whole
+
+
+def _mixed(count: int) -> npt.NDArray[np.uint64]:
+    """Return a number for each dimension, as good as random: public, the same in every worker.
+
+    The finalising steps of SplitMix64 (Steele, Lea, Flood 2014); products wrap around.
+    """
+    value = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: npt.NDArray[np.uint64] = value ^ (value >> np.uint64(31))
+    return mixed
+
+
+def space_for(dimensions: int) -> CellSpace | LinearSpace:
+    """Return the space of contexts of so many numbers."""
+    if dimensions <= MOST_CELL_DIMENSIONS:
+        return CellSpace(dimensions)
+    return LinearSpace(dimensions)

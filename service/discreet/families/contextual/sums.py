@@ -1,0 +1,221 @@
+"""What was released, added up; and how the next release is added to it.
+
+Every release adds noise of the same size to what has gathered since the one before it, whether much
+has gathered or little. So sums of little are worth little, and sums are added with weights. For one
+entry with n records and noise of variance s, n / (n q + s) is what each record is worth (q the
+variance of a reward); the weight of the old sum and that of the new one are in this proportion, and
+the larger of them is 1. With exact feedback s is 0 and both weights are 1. Then
+    `count`      is the sum of weights of an entry's records,
+    `count2`     that of their squares,
+    `variance`   the variance of the noise that is left in it.
+
+How many records went to an item is known from what was released before: the law of an answer is a
+function of the model. That is better than the noisy count alone, and both are combined.
+
+All of it is made of released numbers and of the clock, so it costs nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.families.choice import Floats
+
+_REWARD_VARIANCE = 0.15
+_PRODUCT_VARIANCE = 0.02
+_LAW_ERROR = 0.5
+"""How far, relatively, the law of answers may be from what was really shown: callers may offer
+fewer items, ask for lists, or send no feedback."""
+_SIGNIFICANT = 2.0
+_FEWEST = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FreshSums:
+    """What one release adds, noise included, in rows' units: a row an item that exists.
+
+    `variance` is that of the noise in every entry of `liked` and of `disliked`, and
+    `product_variance` that in the products.
+    """
+
+    slots: npt.NDArray[np.intp]
+    liked: Floats
+    disliked: Floats
+    products: Floats
+    variance: float
+    product_variance: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContextualSums:
+    """Released sums: a row a slot, a column an entry of the space (or one for all of them).
+
+    `arrivals` are the rows of all records added up, `products` their products, both with the
+    weights whose sum is `seen`.
+    """
+
+    liked: Floats
+    disliked: Floats
+    count: Floats
+    count2: Floats
+    variance: Floats
+    arrivals: Floats
+    arrivals_variance: float
+    products: Floats
+    products_variance: float
+    seen: float
+    seen2: float
+
+    @classmethod
+    def blank(cls, *, slots: int, entries: int, products: int, apart: bool) -> "ContextualSums":
+        """Return nothing; `apart` if every entry is weighted by itself."""
+        nothing = np.zeros((slots, entries))
+        counts = nothing if apart else np.zeros((slots, 1))
+        return cls(
+            nothing,
+            nothing,
+            counts,
+            counts,
+            counts,
+            np.zeros(entries),
+            0.0,
+            np.zeros(products),
+            0.0,
+            0.0,
+            0.0,
+        )
+
+    @property
+    def slots(self) -> int:
+        """How many items there is a row for."""
+        return len(self.liked)
+
+    def fitted(self, slots: int) -> "ContextualSums":
+        """Return this with a row for every item of the catalogue."""
+        more = max(0, slots - self.slots)
+        if not more:
+            return self
+        padded: dict[str, Any] = {
+            name: np.pad(getattr(self, name), ((0, more), (0, 0)))
+            for name in ("liked", "disliked", "count", "count2", "variance")
+        }
+        return replace(self, **padded)
+
+    def occupied(self) -> npt.NDArray[np.bool_]:
+        """Return which entries of `arrivals` stand out from their noise."""
+        found: npt.NDArray[np.bool_] = self.arrivals > max(
+            _SIGNIFICANT * self.arrivals_variance**0.5, _FEWEST
+        )
+        return found if found.any() else np.ones_like(found)
+
+    def with_release(self, fresh: FreshSums, *, law: Floats, decay: float) -> "ContextualSums":
+        """Return the sums with one more release.
+
+        `law` is the share of answers that each item (a row) was expected to get, by column of
+        `count`. `decay` is what older feedback still counts.
+        """
+        slots, variance = fresh.slots, fresh.variance
+        shown = fresh.liked + fresh.disliked
+        everybody = shown.sum(axis=0)
+        apart = self.count.shape[1] > 1
+        several = 2.0 * len(slots) * variance
+        total = float(everybody.sum() if apart else everybody[0])
+        noise_of_total = (several * (len(everybody) if apart else 1)) ** 0.5
+        total = max(total, noise_of_total, 1.0)
+        # Who came.
+        old, new = _weights(
+            self.seen * decay,
+            self.seen2 * decay**2,
+            self.products_variance * decay**2,
+            total,
+            fresh.product_variance,
+            _PRODUCT_VARIANCE,
+        )
+        old *= decay
+        after = replace(
+            self,
+            arrivals=old * self.arrivals + new * everybody,
+            arrivals_variance=float(old**2 * self.arrivals_variance + new**2 * several),
+            products=old * self.products + new * fresh.products,
+            products_variance=float(
+                old**2 * self.products_variance + new**2 * fresh.product_variance
+            ),
+            seen=float(old * self.seen + new * total),
+            seen2=float(old**2 * self.seen2 + new**2 * total),
+        )
+        # What they liked.
+        counted = shown if apart else shown[:, :1]
+        if variance:
+            share = np.ones(1)
+            if apart:
+                occupied = after.occupied()
+                share = np.where(occupied, np.maximum(after.arrivals, 0.0), 0.0)
+                share = share / max(float(share.sum()), _FEWEST)
+                total = max(float(everybody[occupied].sum()), 1.0)
+            expected = total * share * law[slots]
+            belief = (_LAW_ERROR * expected) ** 2
+            trust = belief / (belief + 2.0 * variance)
+            counted = np.maximum(expected + (counted - expected) * trust, 0.0)
+        else:
+            counted = np.maximum(counted, 0.0)
+        olds, news = _weights(
+            self.count[slots] * decay,
+            self.count2[slots] * decay**2,
+            self.variance[slots] * decay**2,
+            counted,
+            variance,
+            _REWARD_VARIANCE,
+        )
+        olds = olds * decay
+        changed: dict[str, Any] = {}
+        for name, before, added in (
+            ("liked", self.liked, fresh.liked),
+            ("disliked", self.disliked, fresh.disliked),
+            ("count", self.count, counted),
+        ):
+            changed[name] = _put(before, slots, olds * before[slots] + news * added)
+        for name, before, added in (
+            ("count2", self.count2, counted),
+            ("variance", self.variance, np.full_like(counted, variance)),
+        ):
+            changed[name] = _put(before, slots, olds**2 * before[slots] + news**2 * added)
+        return replace(after, **changed)
+
+    def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
+        """Return everything as arrays to store."""
+        return {name: np.asarray(getattr(self, name)) for name in self.__slots__}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, npt.NDArray[np.generic]]) -> "ContextualSums":
+        """Return the sums of such arrays."""
+        read = {name: arrays[name].astype(np.float64) for name in cls.__slots__}
+        return cls(
+            **{name: value if value.ndim else float(value) for name, value in read.items()}  # type: ignore[arg-type]
+        )
+
+
+def _put(before: Floats, slots: npt.NDArray[np.intp], rows: Floats) -> Floats:
+    """Return an array with these rows, and nothing about items that are gone."""
+    after = np.zeros_like(before)
+    after[slots] = rows
+    return after
+
+
+def _weights(
+    count: "Floats | float",
+    count2: "Floats | float",
+    variance: "Floats | float",
+    more: "Floats | float",
+    more_variance: float,
+    spread: float,
+) -> tuple[Floats, Floats]:
+    """Return the weights of an old sum and of a new one; the larger is 1."""
+    old = np.asarray(count) / (np.asarray(count2) * spread + np.asarray(variance) + _FEWEST)
+    new = np.asarray(more) / (np.asarray(more) * spread + more_variance + _FEWEST)
+    if not more_variance and not np.any(variance):
+        return np.ones_like(old), np.ones_like(new)
+    both = np.maximum(np.maximum(old, new), _FEWEST)
+    return old / both, np.where(old > 0, new / both, 1.0)

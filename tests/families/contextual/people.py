@@ -1,0 +1,50 @@
+"""Sums of people whose tastes are known, with or without noise."""
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.families.choice import Floats
+from discreet.families.contextual.spaces import CellSpace, LinearSpace
+from discreet.families.contextual.sums import ContextualSums, FreshSums
+
+Space = CellSpace | LinearSpace
+
+
+def summed(
+    space: Space,
+    contexts: Floats,
+    means: Floats,
+    *,
+    seed: int,
+    deviation: float = 0.0,
+) -> ContextualSums:
+    """Return what one release holds after everybody was shown an item at random.
+
+    `means` has a column an item. Noise has `deviation` in records' units.
+    """
+    rng = np.random.default_rng(seed)
+    people, items = means.shape
+    shown: npt.NDArray[np.intp] = rng.integers(0, items, people)
+    liked_it = (rng.random(people) < means[np.arange(people), shown]).astype(np.float64)
+    rows = space.rows(contexts)
+    liked, disliked = np.zeros((items, space.entries)), np.zeros((items, space.entries))
+    np.add.at(liked, shown, rows * liked_it[:, None])
+    np.add.at(disliked, shown, rows * (1 - liked_it)[:, None])
+    products = np.zeros(0)
+    if isinstance(space, LinearSpace):
+        products = (rows[:, 1:].T @ rows[:, 1:])[space.triangle] * space.factors
+    noise = deviation * space.unit
+    fresh = FreshSums(
+        slots=np.arange(items),
+        liked=liked + noise * rng.standard_normal(liked.shape),
+        disliked=disliked + noise * rng.standard_normal(liked.shape),
+        products=products + deviation * rng.standard_normal(products.shape),
+        variance=noise**2,
+        product_variance=deviation**2,
+    )
+    apart = isinstance(space, CellSpace)
+    blank = ContextualSums.blank(
+        slots=items, entries=space.entries, products=space.products, apart=apart
+    )
+    law = np.full(blank.count.shape, 1.0 / items)
+    return blank.with_release(fresh, law=law, decay=1.0)

@@ -1,0 +1,41 @@
+"""Estimates in cells find tastes of any shape, and know how far they may be off."""
+
+import numpy as np
+
+from discreet.families.contextual.fit_cells import fit_cells
+from discreet.families.contextual.spaces import CellSpace
+from tests.families.contextual.people import summed
+
+SPACE = CellSpace(2)
+ITEMS = np.arange(6)
+RNG = np.random.default_rng(1)
+CONTEXTS = RNG.random((12_000, 2))
+PLACES = RNG.random((6, 2))
+MEANS = 0.1 + 0.7 * np.exp(-((CONTEXTS[:, None] - PLACES) ** 2).sum(axis=2) / 0.1)
+
+
+def test_bumps_are_found() -> None:
+    estimates = fit_cells(SPACE, summed(SPACE, CONTEXTS, MEANS, seed=0), ITEMS)
+    found = estimates.means(SPACE.rows(CONTEXTS[:500]), ITEMS)
+    assert np.sqrt(((found - MEANS[:500]) ** 2).mean()) < 0.08
+    best = found.argmax(axis=1)
+    assert MEANS[np.arange(500), best].mean() > 0.95 * MEANS[:500].max(axis=1).mean()
+
+
+def test_noise_makes_estimates_cautious_and_errors_honest() -> None:
+    noisy = fit_cells(SPACE, summed(SPACE, CONTEXTS, MEANS, seed=0, deviation=20.0), ITEMS)
+    exact = fit_cells(SPACE, summed(SPACE, CONTEXTS, MEANS, seed=0), ITEMS)
+    rows = SPACE.rows(CONTEXTS[:500])
+    off = noisy.means(rows, ITEMS) - MEANS[:500]
+    errors = noisy.deviations(rows, ITEMS)
+    assert errors.mean() > 1.5 * exact.deviations(rows, ITEMS).mean()
+    # Of the right size: an estimate that ignored its noise would be off by several errors.
+    assert 0.5 < np.sqrt(((off / errors) ** 2).mean()) < 1.8
+
+
+def test_items_that_are_liked_alike_everywhere_differ_in_level_only() -> None:
+    flat = np.tile([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], (12_000, 1))
+    estimates = fit_cells(SPACE, summed(SPACE, CONTEXTS, flat, seed=0), ITEMS)
+    found = estimates.means(SPACE.rows(CONTEXTS[:500]), ITEMS)
+    assert (found.argmax(axis=1) == 5).mean() > 0.95
+    assert estimates.known.min() > 0.5

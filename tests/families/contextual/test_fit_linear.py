@@ -1,0 +1,51 @@
+"""Estimates in linear features find slopes, and shrink to popularity where there are none."""
+
+import numpy as np
+
+from discreet.families.contextual.fit_linear import fit_linear
+from discreet.families.contextual.spaces import LinearSpace
+from tests.families.contextual.people import summed
+
+SPACE = LinearSpace(8)
+ITEMS = np.arange(10)
+RNG = np.random.default_rng(2)
+CONTEXTS = np.clip(0.5 + 0.25 * RNG.standard_normal((15_000, 8)), 0, 1)
+SCORES = (CONTEXTS - 0.5) @ (RNG.standard_normal((8, 10)) * 2.1)
+MEANS = 1 / (1 + np.exp(0.5 - SCORES))
+
+
+def share(deviation: float) -> float:
+    """What the best items by estimate earn, of what the truly best ones do."""
+    sums = summed(SPACE, CONTEXTS, MEANS, seed=0, deviation=deviation)
+    best = fit_linear(SPACE, sums, ITEMS).means(SPACE.rows(CONTEXTS[:500]), ITEMS).argmax(axis=1)
+    earned = MEANS[np.arange(500), best].mean()
+    return float(earned / MEANS[:500].max(axis=1).mean())
+
+
+def test_slopes_are_found() -> None:
+    assert share(0.0) > 0.95
+    assert share(7.0) > 0.85
+    assert MEANS.mean(axis=0).max() / MEANS.max(axis=1).mean() < 0.75  # the best fixed item
+
+
+def test_errors_are_of_the_right_size() -> None:
+    for deviation in (0.0, 7.0, 30.0):
+        sums = summed(SPACE, CONTEXTS, MEANS, seed=0, deviation=deviation)
+        estimates = fit_linear(SPACE, sums, ITEMS)
+        rows = SPACE.rows(CONTEXTS[:500])
+        off = (estimates.means(rows, ITEMS) - MEANS[:500]) / estimates.deviations(rows, ITEMS)
+        assert 0.4 < np.sqrt((off**2).mean()) < 3.0, deviation
+
+
+def test_popularity_is_what_is_left_without_slopes() -> None:
+    flat = np.tile(np.linspace(0.05, 0.5, 10), (15_000, 1))
+    estimates = fit_linear(SPACE, summed(SPACE, CONTEXTS, flat, seed=0), ITEMS)
+    found = estimates.means(SPACE.rows(CONTEXTS[:500]), ITEMS)
+    assert (found.argmax(axis=1) >= 8).mean() > 0.99
+
+
+def test_people_have_the_released_mean_and_spread() -> None:
+    estimates = fit_linear(SPACE, summed(SPACE, CONTEXTS, MEANS, seed=0), ITEMS)
+    rows = SPACE.rows(CONTEXTS)
+    assert np.allclose(estimates.people.mean(axis=0), rows.mean(axis=0), atol=0.05)
+    assert np.allclose(estimates.people.std(axis=0), rows.std(axis=0), atol=0.08)

@@ -1,0 +1,63 @@
+"""Noise of a release, and models as bytes."""
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet.families.contextual.learning import (
+    ReleaseNoise,
+    decode,
+    encode,
+    fit,
+    fresh_sums,
+)
+from discreet.families.contextual.spaces import LinearSpace, space_for
+from discreet.families.contextual.sums import ContextualSums
+from discreet.families.contract import REWARD_STEPS
+from discreet.privacy.conversions import zcdp_rho
+from discreet.research.noise import SeededNoise
+
+
+def test_noise_is_worth_its_price() -> None:
+    noise = ReleaseNoise.calibrated(epsilon=1.0, delta=1e-6, sensitivity=2.0)
+    rho = 2.0**2 / (2 * noise.deviation**2)
+    assert rho <= zcdp_rho(epsilon=1.0, delta=1e-6) < rho * 1.000001
+    assert ReleaseNoise.exact().event is None
+
+
+def test_every_released_number_has_noise_of_the_stated_size() -> None:
+    """4,160 numbers: a deviation that is wrong by 30% is 27 standard errors off."""
+    space = LinearSpace(64)
+    fresh = fresh_sums(space, {}, slots=np.arange(16), deviation=7.0, noise=SeededNoise(0))
+    assert math.isclose(fresh.variance, 2 * 49)
+    for array, deviation in (
+        (fresh.liked, 7 * math.sqrt(2)),
+        (fresh.disliked, 7 * math.sqrt(2)),
+        (fresh.products, 7.0),
+    ):
+        assert np.count_nonzero(array) == array.size
+        assert abs(array.std() / deviation - 1) < 0.1
+
+
+def test_exact_sums_have_none() -> None:
+    gathered = {b"i" + bytes(4): np.array([REWARD_STEPS, 0], dtype=np.int64)}
+    fresh = fresh_sums(
+        space_for(2), gathered, slots=np.arange(2), deviation=0.0, noise=SeededNoise(0)
+    )
+    assert fresh.liked[0, 0] == 1.0
+    assert fresh.liked.sum() == 1.0
+    assert not fresh.disliked.any()
+
+
+def test_nothing_is_said_before_the_first_release() -> None:
+    sums = ContextualSums.blank(slots=2, entries=36, products=0, apart=True)
+    assert fit(space_for(2), sums, np.arange(2)) is None
+
+
+def test_models_survive_being_stored_and_rubbish_is_refused() -> None:
+    sums = ContextualSums.blank(slots=2, entries=5, products=10, apart=False)
+    assert decode(encode(sums)).liked.shape == (2, 5)
+    for rubbish in (b"", b"rubbish", encode(sums)[:100]):
+        with pytest.raises(ValueError, match="cannot be read"):
+            decode(rubbish)

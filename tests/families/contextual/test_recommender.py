@@ -1,0 +1,101 @@
+"""The family behind its contract: prices, catalogues that change, models that are kept."""
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.errors import InvalidArgument, TokenForged
+from discreet.families.budgets import FREE
+from discreet.families.contextual.recommender import ContextualRecommender
+from discreet.families.maps import ModelMap
+from discreet.families.questions import Ask, Choice, PendingDecision
+from discreet.research.noise import SeededNoise
+from discreet.state.stores import EXACT
+from tests.contracts.samples import build, play, release
+
+CONTEXT = (0.1, 0.2, 0.9, 0.5, 0.3)
+
+
+def contextual(**changes: Any) -> ContextualRecommender:
+    made = build("contextual", **changes)
+    assert isinstance(made, ContextualRecommender)
+    return made
+
+
+def test_each_personal_item_is_paid_for_and_the_rest_is_free() -> None:
+    recommender = contextual()
+    one = recommender.price(recommender.question(Ask("sample", "c", CONTEXT)))
+    many = recommender.price(recommender.question(Ask("sample", "c", CONTEXT, limit=5)))
+    assert one == many
+    assert one.nano_epsilon >= 10**9
+    alone = Ask("sample", "c", CONTEXT, candidates=("i1",))
+    assert recommender.price(recommender.question(alone)) == FREE
+    exact = contextual(privacy={"answers": "exact"})
+    assert exact.price(exact.question(Ask("sample", "c", CONTEXT))) == EXACT
+
+
+@pytest.mark.parametrize("context", [(0.1,), (0.1, 0.2, 0.9, 0.5, 1.3)])
+def test_contexts_of_another_shape_are_refused(context: Any) -> None:
+    with pytest.raises(InvalidArgument, match="context"):
+        contextual().question(Ask("sample", "c", context))
+
+
+def test_a_token_of_another_catalogue_is_refused() -> None:
+    recommender = contextual()
+    pending = PendingDecision(
+        recommender.generation, os.urandom(12), 1, b"c", True, (Choice(99, 1.0),), bytes(10)
+    )
+    with pytest.raises(TokenForged):
+        recommender.learn(pending, 0, 1.0)
+
+
+@pytest.mark.anyio
+async def test_models_survive_being_stored_under_a_longer_catalogue() -> None:
+    recommender = contextual(privacy={"feedback": "exact"})
+    await play(recommender, "contextual", rounds=40, seed=0)
+    await release(recommender, SeededNoise(0))
+    kept = recommender.encode(recommender.current.model)
+    longer = contextual(items=[f"i{n}" for n in range(8)], privacy={"feedback": "exact"})
+    model = longer.decode(kept)
+    assert model.sums.slots == 8
+    assert model.sums.count.sum() == pytest.approx(40, abs=1e-3)
+    assert set(model.outlook.odds.items.tolist()) == set(range(8))  # type: ignore[union-attr]
+
+
+def test_a_model_of_another_shape_is_refused() -> None:
+    other = contextual(context={"dimensions": 2})
+    kept = other.encode(other.current.model)
+    with pytest.raises(ValueError, match="shape"):
+        contextual().decode(kept)
+
+
+@pytest.mark.anyio
+async def test_hidden_and_removed_items_vanish_at_once() -> None:
+    recommender = contextual()
+    await play(recommender, "contextual", rounds=40, seed=0)
+    await release(recommender, SeededNoise(0))
+    kept = recommender.encode(recommender.current.model)
+    hidden = contextual(items=[{"id": f"i{n}", "hidden": n < 4} for n in range(6)])
+    hidden.adopt(number=1, released_at=0.0, model=hidden.decode(kept))
+    question = hidden.question(Ask("sample", "c", CONTEXT))
+    decided = hidden.decide(hidden.current.model, [question] * 300, [None] * 300, SeededNoise(0))
+    assert {decision.items[0] for decision in decided} == {"i4", "i5"}
+
+
+def test_old_feedback_fades_by_the_clock() -> None:
+    recommender = contextual(
+        learning={"half_life_days": 1_000 / 86_400}, privacy={"feedback": "exact"}
+    )
+    # The sample was made 1,000 seconds ago: one half-life.
+    sums = recommender.current.model.sums
+    liked = np.ones_like(sums.liked)
+    object.__setattr__(sums, "liked", liked)
+    object.__setattr__(sums, "count", np.ones_like(sums.count))
+    after = recommender.release(recommender.current.model, {}, SeededNoise(0))
+    assert np.allclose(after.sums.liked, 0.5)
+
+
+def test_two_numbers_can_be_drawn_as_a_map() -> None:
+    assert contextual(context={"dimensions": 2}).part(ModelMap) is not None

@@ -1,0 +1,119 @@
+"""Rows, notes and increments: what a context becomes, and how far a record can move the sums."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from discreet.errors import TokenForged
+from discreet.families.contextual.spaces import (
+    CellSpace,
+    Increments,
+    LinearSpace,
+    gathered_sums,
+    item_block,
+    space_for,
+)
+from discreet.families.contract import REWARD_STEPS
+
+RNG = np.random.default_rng(0)
+
+
+def as_dict(increments: Increments) -> dict[tuple[bytes, int], int]:
+    return {(block, at): n for block, amounts in increments.items() for at, n in amounts}
+
+
+def test_few_numbers_lie_in_cells_and_many_are_linear() -> None:
+    assert [isinstance(space_for(size), CellSpace) for size in (1, 2, 3, 4, 64, 1_000)] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+def test_cells_fill_the_cube_and_waves_are_orthogonal(dimensions: int) -> None:
+    space = CellSpace(dimensions)
+    cells = space.cells(RNG.random((20_000, dimensions)))
+    assert set(cells.tolist()) == set(range(space.entries))
+    assert space.cells(np.ones((1, dimensions)))[0] == space.entries - 1
+    products = space.basis.T @ space.basis / space.entries
+    assert np.allclose(products, np.eye(space.entries), atol=1e-9)
+
+
+@pytest.mark.parametrize("dimensions", [4, 20, 64, 65, 1_000])
+def test_psi_is_never_longer_than_one(dimensions: int) -> None:
+    space = LinearSpace(dimensions)
+    corners = (RNG.random((50, dimensions)) < 0.5).astype(np.float64)
+    rows = space.rows(np.concatenate([corners, RNG.random((50, dimensions))]))
+    assert rows.shape == (100, min(dimensions, 64) + 1)
+    assert np.all(rows[:, 0] == 1)
+    assert np.linalg.norm(rows[:, 1:], axis=1).max() <= 1 + 1e-12
+
+
+def test_hashing_tells_sparse_contexts_apart() -> None:
+    space = LinearSpace(1_000)
+    contexts = np.zeros((40, 1_000))
+    contexts[np.arange(40), np.arange(40) * 17] = 1.0
+    rows = space.rows(contexts)[:, 1:]
+    closeness = np.abs(rows @ rows.T) - np.eye(40)
+    assert np.mean(closeness > 0.5) < 0.05
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3, 4, 30, 200])
+def test_no_two_records_are_further_apart_than_the_sensitivity(dimensions: int) -> None:
+    """A space that forgot the products, or did not clip, would exceed it: see the audit."""
+    space = space_for(dimensions)
+    corners = [np.zeros(dimensions), np.ones(dimensions), np.eye(dimensions)[0]]
+    contexts = np.array(corners + [RNG.random(dimensions) for _ in range(5)])
+    notes = [space.note(row) for row in space.rows(contexts)]
+    assert len({len(note) for note in notes}) == 1
+    found = [
+        as_dict(space.increments(note, slot, reward))
+        for note, slot, reward in product(notes, (0, 1), (0.0, 0.3, 1.0))
+    ]
+    most = max(
+        sum((one.get(key, 0) - two.get(key, 0)) ** 2 for key in one.keys() | two.keys())
+        for one, two in product(found, [*found, {}])
+    )
+    bound = space.sensitivity * REWARD_STEPS
+    assert 0.9 * bound < math.sqrt(most) <= bound
+
+
+def test_a_note_that_is_not_ours_is_refused() -> None:
+    for space in (CellSpace(2), LinearSpace(5)):
+        with pytest.raises(TokenForged):
+            space.increments(b"\xff\xff\xff", 0, 1.0)
+    with pytest.raises(TokenForged):
+        CellSpace(2).increments(b"\xff\xff", 0, 1.0)
+
+
+def test_a_forged_long_psi_is_clipped() -> None:
+    space = LinearSpace(4)
+    note = np.full(4, 32_767, dtype="<i2").tobytes()
+    record = as_dict(space.increments(note, 0, 1.0))
+    assert math.sqrt(sum(n**2 for n in record.values())) <= math.sqrt(1.25) * REWARD_STEPS
+
+
+def test_gathered_products_give_the_matrix_back() -> None:
+    space = LinearSpace(6)
+    row = space.rows(RNG.random((1, 6)))[0]
+    increments = space.increments(space.note(row), 3, 0.25)
+    gathered = {}
+    for block, amounts in increments.items():
+        vector = np.zeros(max(at for at, _ in amounts) + 1, dtype=np.int64)
+        for at, amount in amounts:
+            vector[at] += amount
+        gathered[block] = vector
+    items, products = gathered_sums(space, gathered, [0, 3])
+    assert not items[0].any()
+    rows = items[1] * space.unit / REWARD_STEPS
+    assert np.allclose(rows[:, 0], 0.25 * row, atol=1e-3)
+    assert np.allclose(rows[:, 1], 0.75 * row, atol=1e-3)
+    matrix = space.matrix(products / REWARD_STEPS)
+    assert np.allclose(matrix, np.outer(row[1:], row[1:]), atol=1e-3)
+    assert item_block(3) in gathered
