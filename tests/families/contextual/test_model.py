@@ -77,12 +77,12 @@ def test_answers_have_the_law_of_randomised_response(dimensions: int) -> None:
     context = (0.02, *(0.5 for _ in range(dimensions - 1)))
     drawn = learned.decide([question(context)] * 20_000, SeededNoise(1))
     best = int(learned.first_choices(np.array([context]))[0])
-    share = np.mean([choices[0].slot == best for choices, _, _ in drawn])
+    share = np.mean([choices[0].slot == best for choices, _ in drawn])
     size, explored = len(outlook.listed), outlook.coin / COIN_SIDES
     expected = (1 - explored) * math.exp(2.0) / (math.exp(2.0) + size - 1)
     expected += explored * outlook.curiosity[best] / outlook.curiosity.sum()
     assert abs(share - expected) < 0.02
-    stated = {choices[0].slot: choices[0].propensity for choices, _, _ in drawn}
+    stated = {choices[0].slot: choices[0].propensity for choices, _ in drawn}
     assert abs(stated[best] - expected) < 1e-6
 
 
@@ -92,7 +92,7 @@ def test_the_law_that_a_release_expects_is_the_law_of_answers() -> None:
     assert np.allclose(law.sum(axis=0), 1.0)
     cells = learned.space.rows(np.array([[0.02, 0.5]]))[0].argmax()
     drawn = learned.decide([question((0.02, 0.5))] * 20_000, SeededNoise(2))
-    counts = np.bincount([choices[0].slot for choices, _, _ in drawn], minlength=6)
+    counts = np.bincount([choices[0].slot for choices, _ in drawn], minlength=6)
     assert np.abs(counts / 20_000 - law[:, cells]).max() < 0.02
 
 
@@ -105,7 +105,7 @@ def test_before_anything_is_known_every_item_is_drawn_alike() -> None:
         visible=4,
     )
     drawn = blank.decide([question((0.5,) * 5, items=4)] * 4_000, SeededNoise(3))
-    counts = np.bincount([choices[0].slot for choices, _, _ in drawn], minlength=4)
+    counts = np.bincount([choices[0].slot for choices, _ in drawn], minlength=4)
     assert counts.min() > 850
     assert np.allclose(blank.law(), 0.25)
 
@@ -127,7 +127,7 @@ def test_exploration_falls_as_there_is_less_to_gain() -> None:
 
 def test_lists_are_of_different_items_and_only_the_first_is_personal() -> None:
     learned = model(2)
-    for choices, _, _ in learned.decide([question((0.5, 0.5), limit=4)] * 50, SeededNoise(4)):
+    for choices, _ in learned.decide([question((0.5, 0.5), limit=4)] * 50, SeededNoise(4)):
         slots = [choice.slot for choice in choices]
         assert len(slots) == len(set(slots)) == 4
 
@@ -150,3 +150,14 @@ def test_one_question_in_a_batch_is_decided_as_alone() -> None:
         (alone,) = exact.decide([question(context)], SeededNoise(0))
         assert alone[0] == decided[0]
         assert alone[1] == decided[1]
+
+
+def test_the_expected_regret_is_that_of_the_answers_by_the_models_own_means() -> None:
+    learned = model(2)
+    assert learned.estimates is not None
+    contexts = [tuple(row) for row in RNG.random((4_000, 2)).tolist()]
+    drawn = learned.decide([question(each) for each in contexts], SeededNoise(5))
+    means = learned.estimates.means(learned.space.rows(np.array(contexts)), np.arange(6))
+    chosen = [choices[0].slot for choices, _ in drawn]
+    lost = (means.max(axis=1) - means[np.arange(len(chosen)), chosen]).mean()
+    assert abs(learned.expected_regret() - lost) < 0.03

@@ -31,6 +31,8 @@ def test_exact_feedback_is_simply_added() -> None:
     assert sums.count[:, 0].tolist() == [40, 40]
     assert sums.liked[:, 0].tolist() == [10, 10]
     assert not sums.variance.any()
+    assert (sums.feedback, sums.rewards) == (80, 20)
+    assert 0.25 < sums.reward_mean() < 0.3
 
 
 def test_older_feedback_counts_less_by_the_clock() -> None:

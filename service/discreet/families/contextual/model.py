@@ -198,15 +198,23 @@ class ContextualModel:
         columns = self.sums.count.shape[1]
         if outlook.odds is None:
             return np.zeros((slots, columns))
-        explored = outlook.coin / COIN_SIDES
-        free = np.zeros(slots)
-        free[self._visible] = outlook.curiosity[self._visible]
-        free = explored * free / free.sum()
         if self.estimates is None:
-            return np.repeat(free[:, None] / max(explored, 1e-9), columns, axis=1)
-        people, listed = self.estimates.people, outlook.listed
+            return np.repeat(self._curiosity_law()[:, None], columns, axis=1)
+        law = self._law_by_person()
+        if columns > 1:
+            by_person: Floats = law.T
+            return by_person
+        together: Floats = (self.estimates.shares @ law)[:, None]
+        return together
+
+    def _law_by_person(self) -> Floats:
+        """Return every slot's probability for each of the model's people."""
+        assert self.estimates is not None
+        outlook, people = self.outlook, self.estimates.people
+        explored = outlook.coin / COIN_SIDES
+        listed = outlook.listed
         best = self._utilities(people, listed).argmax(axis=1)
-        law = np.zeros((len(people), slots))
+        law = np.zeros((len(people), self.sums.slots))
         paid = (0.0, 1.0)
         if self._response is not None:
             paid = (
@@ -215,12 +223,13 @@ class ContextualModel:
             )
         law[:, listed] = paid[0]
         law[np.arange(len(people)), listed[best]] = paid[1]
-        law = free + (1.0 - explored) * law
-        if columns > 1:
-            by_person: Floats = law.T
-            return by_person
-        together: Floats = (self.estimates.shares @ law)[:, None]
-        return together
+        return explored * self._curiosity_law() + (1.0 - explored) * law
+
+    def _curiosity_law(self) -> Floats:
+        """Return q as probabilities."""
+        law = np.zeros(self.sums.slots)
+        law[self._visible] = self.outlook.curiosity[self._visible]
+        return law / law.sum()
 
     def _utilities(self, rows: Floats, slots: Slots) -> Floats:
         if self.estimates is None:
@@ -248,47 +257,42 @@ class ContextualModel:
 
     def decide(
         self, questions: Sequence[ContextualQuestion], noise: NoiseSource
-    ) -> list[tuple[tuple[Choice, ...], bytes, float]]:
-        """Return the choices, what feedback needs, and the estimated regret for each question."""
+    ) -> list[tuple[tuple[Choice, ...], bytes]]:
+        """Return the choices for each question, and what feedback on them needs."""
         outlook = self.outlook
         contexts = np.array([question.context for question in questions], dtype=np.float64)
         rows = self.space.rows(contexts)
         notes = [self.space.note(row) for row in rows]
-        decided: list[tuple[tuple[Choice, ...], bytes, float]]
-        decided = [((), note, 0.0) for note in notes]
+        decided: list[tuple[tuple[Choice, ...], bytes]] = [((), note) for note in notes]
         together = [place for place, one in enumerate(questions) if one.limit == 1 and one.whole]
         if together and outlook.odds is not None:
             odds = outlook.odds
             these = rows if len(together) == len(rows) else rows[together]
-            compared = odds.ranking[: odds.size]
-            bests = self._utilities(these, compared).argmax(axis=1).tolist()
-            drawn = odds.draw(bests, noise)
-            behind = self._behind(these, compared[bests], [choice.slot for choice in drawn])
-            for place, choice, lost in zip(together, drawn, behind, strict=True):
-                decided[place] = ((choice,), notes[place], lost)
+            bests = self._utilities(these, odds.ranking[: odds.size]).argmax(axis=1).tolist()
+            for place, choice in zip(together, odds.draw(bests, noise), strict=True):
+                decided[place] = ((choice,), notes[place])
         for place, question in enumerate(questions):
             if (question.limit == 1 and question.whole) or not len(question.available):
                 continue
             odds = self._odds(outlook, question.available)
-            row = rows[place : place + 1]
-            utilities = self._utilities(row, odds.ranking)[0]
+            utilities = self._utilities(rows[place : place + 1], odds.ranking)[0]
             choices = odds.draw_list(utilities, self._rule.most_drawn(question.limit), noise)
             if len(choices) < min(question.limit, len(question.available)):
                 anybody = self.decide_for_anybody(question, noise)
                 choices = filled(choices, anybody, question.limit)
-            best = odds.ranking[: odds.size][utilities[: odds.size].argmax()]
-            (lost,) = self._behind(row, np.array([best]), [choices[0].slot])
-            decided[place] = (choices, notes[place], lost)
+            decided[place] = (choices, notes[place])
         return decided
 
-    def _behind(self, rows: Floats, best: Slots, chosen: Sequence[int]) -> list[float]:
-        """Return how far the chosen items' means stay behind those of the best listed ones."""
-        if self.estimates is None:
-            return [0.0] * len(rows)
-        coefficients = self.estimates.coefficients
-        apart = np.einsum("ni,ni->n", rows, coefficients[best] - coefficients[list(chosen)])
-        lost: list[float] = np.maximum(apart, 0.0).tolist()
-        return lost
+    def expected_regret(self) -> float:
+        """Return what an answer is expected to fall short of the best item, by the model's own
+        means, for those who come."""
+        if self.estimates is None or not len(self._visible):
+            return 0.0
+        estimates = self.estimates
+        means = estimates.means(estimates.people, self._visible)
+        law = self._law_by_person()[:, self._visible]
+        lost = means.max(axis=1) - np.einsum("nk,nk->n", law, means)
+        return float(estimates.shares @ lost)
 
     def decide_for_anybody(
         self, question: ContextualQuestion, noise: NoiseSource

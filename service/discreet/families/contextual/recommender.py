@@ -7,7 +7,7 @@ import numpy as np
 
 from discreet.errors import TokenForged
 from discreet.families import maps
-from discreet.families.budgets import FREE, BudgetPolicy
+from discreet.families.budgets import FREE, BudgetPolicy, rho_of
 from discreet.families.cards import GuaranteeCard
 from discreet.families.contextual import guarantee, learning
 from discreet.families.contextual.document import ContextualDocument
@@ -16,7 +16,7 @@ from discreet.families.contextual.model import AnswerRule, ContextualModel, Cont
 from discreet.families.contextual.spaces import CellSpace, space_for
 from discreet.families.contextual.sums import ContextualSums
 from discreet.families.contract import Recommender, Resources
-from discreet.families.observer import FamilyGauge
+from discreet.families.observer import FamilyGauge, ReleasedFigures
 from discreet.families.questions import (
     Ask,
     Decision,
@@ -117,9 +117,7 @@ class ContextualRecommender(Recommender[ContextualModel]):
         """Draw for each: the best of the shortlist for the context, or another."""
         asked = [one for one in questions if isinstance(one, ContextualQuestion)]
         decisions = []
-        for question, (choices, note, regret) in zip(
-            asked, model.decide(asked, noise), strict=True
-        ):
+        for question, (choices, note) in zip(asked, model.decide(asked, noise), strict=True):
             choosable = len(question.available) > 1
             reason = None if choosable else NOTHING_TO_CHOOSE
             if choosable and self.answers_budget is None:
@@ -131,7 +129,6 @@ class ContextualRecommender(Recommender[ContextualModel]):
                     personalised=choosable and len(choices) > 0,
                     note=note,
                     reason=reason,
-                    estimated_regret=regret,
                 )
             )
         return decisions
@@ -220,6 +217,16 @@ class ContextualRecommender(Recommender[ContextualModel]):
         made = self._model(sums)
         _ = made.outlook
         return made
+
+    def figures(self, model: ContextualModel) -> ReleasedFigures:
+        """Return what the released sums say about all feedback."""
+        return ReleasedFigures(
+            feedback=model.sums.feedback,
+            rewards=model.sums.rewards,
+            reward_mean=model.sums.reward_mean(),
+            regret=model.expected_regret(),
+            rho=rho_of(self._feedback_charge),
+        )
 
     def adopt(self, *, number: int, released_at: float, model: ContextualModel) -> None:
         """Answer from this model, and report how many items were tried."""

@@ -68,6 +68,12 @@ class ContextualSums:
     products_variance: float
     seen: float
     seen2: float
+    feedback: float
+    """All feedback that was released so far, noise included, and none of it faded;"""
+    rewards: float
+    """what it added up to;"""
+    feedback_variance: float
+    """and the variance of the noise in either."""
 
     @classmethod
     def blank(cls, *, slots: int, entries: int, products: int, apart: bool) -> "ContextualSums":
@@ -83,9 +89,7 @@ class ContextualSums:
             np.zeros(entries),
             0.0,
             np.zeros(products),
-            0.0,
-            0.0,
-            0.0,
+            *(0.0,) * 6,
         )
 
     @property
@@ -103,6 +107,12 @@ class ContextualSums:
             for name in ("liked", "disliked", "count", "count2", "variance")
         }
         return replace(self, **padded)
+
+    def reward_mean(self) -> float:
+        """Return the mean reward, drawn to one half as far as noise could pretend."""
+        doubt = 10.0 + self.feedback_variance**0.5
+        mean = (max(self.rewards, 0.0) + 0.5 * doubt) / (max(self.feedback, 0.0) + doubt)
+        return min(max(mean, 0.0), 1.0)
 
     def occupied(self) -> npt.NDArray[np.bool_]:
         """Return which entries of `arrivals` stand out from their noise."""
@@ -124,6 +134,12 @@ class ContextualSums:
         several = 2.0 * len(slots) * variance
         total = float(everybody.sum() if apart else everybody[0])
         noise_of_total = (several * (len(everybody) if apart else 1)) ** 0.5
+        liked_total = float(fresh.liked.sum() if apart else fresh.liked[:, 0].sum())
+        figures = {
+            "feedback": self.feedback + total,
+            "rewards": self.rewards + liked_total,
+            "feedback_variance": self.feedback_variance + noise_of_total**2,
+        }
         total = max(total, noise_of_total, 1.0)
         # Who came.
         old, new = _weights(
@@ -137,6 +153,7 @@ class ContextualSums:
         old *= decay
         after = replace(
             self,
+            **figures,
             arrivals=old * self.arrivals + new * everybody,
             arrivals_variance=float(old**2 * self.arrivals_variance + new**2 * several),
             products=old * self.products + new * fresh.products,
