@@ -229,7 +229,8 @@ class ContextualModel:
         """Return q as probabilities."""
         law = np.zeros(self.sums.slots)
         law[self._visible] = self.outlook.curiosity[self._visible]
-        return law / law.sum()
+        law /= law.sum()
+        return law
 
     def _utilities(self, rows: Floats, slots: Slots) -> Floats:
         if self.estimates is None:

@@ -15,6 +15,7 @@ function of the model. That is better than the noisy count alone, and both are c
 All of it is made of released numbers and of the clock, so it costs nothing.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -110,7 +111,7 @@ class ContextualSums:
 
     def reward_mean(self) -> float:
         """Return the mean reward, drawn to one half as far as noise could pretend."""
-        doubt = 10.0 + self.feedback_variance**0.5
+        doubt = 10.0 + math.sqrt(self.feedback_variance)
         mean = (max(self.rewards, 0.0) + 0.5 * doubt) / (max(self.feedback, 0.0) + doubt)
         return min(max(mean, 0.0), 1.0)
 
