@@ -5,12 +5,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from discreet.research.reproduce.tables import Figure, Line
+from discreet.research.reproduce.tables import Figure, Line, Panel
 
 HOW_TO_DRAW = "no pictures without matplotlib: pip install 'discreet[plots]'"
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """Okabe and Ito's palette, which colour-blind readers can tell apart."""
+
+_FEW_VALUES = 8
 
 
 def can_draw() -> bool:
@@ -37,13 +39,28 @@ def draw(figures: Sequence[Figure], folder: Path) -> list[Path]:
             axes.set_xlabel(panel.xlabel)
             axes.set_ylabel(panel.ylabel)
             axes.set_xscale("log" if panel.log_x else "linear")
+            if panel.log_x:
+                _mark_values(axes, panel)
             axes.grid(alpha=0.25)
             axes.spines[["top", "right"]].set_visible(False)
-        every[0].legend(fontsize=8, frameon=False)
+        shown: list[list[str]] = []
+        for axes, panel in zip(every, figure.panels, strict=True):
+            labels = [line.label for line in panel.lines]
+            if labels and labels not in shown:  # one legend is enough for the same lines
+                axes.legend(fontsize=8, frameon=False)
+                shown.append(labels)
         path = folder / f"{figure.name}.png"
         canvas.savefig(path, dpi=110)
         paths.append(path)
     return paths
+
+
+def _mark_values(axes: Any, panel: Panel) -> None:
+    """Name the values that there are, if they are few: powers of ten say little about 0.5 to 4."""
+    values = sorted({float(x) for line in panel.lines for x in line.x})
+    if len(values) <= _FEW_VALUES:
+        axes.set_xticks(values, [f"{value:g}" for value in values])
+        axes.minorticks_off()
 
 
 def _draw_line(axes: Any, line: Line, number: int) -> None:
