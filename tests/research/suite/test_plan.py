@@ -11,6 +11,7 @@ from discreet.research.suite.plan import (
     FEEDBACK,
     LONG_ROUNDS,
     QUICK_ROUNDS,
+    ROUNDS,
     SuiteOptions,
     plan,
 )
@@ -43,6 +44,11 @@ def test_private_feedback_gets_the_long_run() -> None:
         if (t.learner, t.answers, t.feedback) == ("p-dap", 2.0, 1.0)
     ]
     assert one.rounds == LONG_ROUNDS
+
+
+def test_worlds_whose_visits_are_dear_have_no_long_run() -> None:
+    trials = plan(SuiteOptions(worlds=["sparse-1000", "catalogue-1000"]))
+    assert {one.rounds for one in trials} == {ROUNDS}
 
 
 def test_drift_takes_weeks_and_not_a_minute() -> None:

@@ -24,6 +24,8 @@ ROUNDS = 12_000
 LONG_ROUNDS = 60_000
 LONG_WORLDS = frozenset({"logistic-64"})
 """Where exact feedback, too, needs the long run."""
+SHORT_WORLDS = frozenset({"sparse-1000", "catalogue-1000"})
+"""Where a visit costs too much for long runs."""
 LOG_ROUNDS = 50_000
 SLOWED = {"drift": 1e-5}
 """Tastes turn over weeks and not within a minute: there 200 visits a second become 173 a day, and
@@ -148,7 +150,7 @@ def _rounds(
     if world.startswith("open-bandit"):
         return LOG_ROUNDS
     main = answers == MAIN_EPSILON or learner in CONTEXT_FREE
-    if main and feedback is not None:
+    if main and feedback is not None and world not in SHORT_WORLDS:
         return LONG_ROUNDS
     if world in LONG_WORLDS and (main or (answers is None and feedback is None)):
         return LONG_ROUNDS
