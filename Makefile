@@ -54,9 +54,9 @@ bench: ## measure beside a floor and an alternative: make bench [ARGS="--quick -
 	@command -v wrk >/dev/null || .ci/apt wrk >&2 || true
 	@exec $(BIN)/python loadtests/bench.py $(ARGS)
 
-wheel: environment ## build dist/discreet-*.whl, and beside it the list of what it runs with (CycloneDX)
-	rm -rf build dist
-	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+wheel: environment ## build the wheels of server and client, and the list of what the server runs with (CycloneDX)
+	rm -rf build dist service/discreet_client/build
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist . ./service/discreet_client
 	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --of JSON -o dist/sbom.cdx.json \
 		deploy/image/service.lock
 

@@ -1,0 +1,151 @@
+"""The client for asyncio programs: the same calls as `Client`, awaited."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from discreet_client.answers import FeedbackReceipt, RecommendedItems
+from discreet_client.problems import Problem, Unreachable
+from discreet_client.requests import (
+    MOST_BATCH,
+    Ask,
+    Context,
+    Feedback,
+    Retries,
+    headers,
+    is_worth_repeating,
+    new_event_id,
+    read,
+    read_answer,
+    read_receipt,
+    read_results,
+    unreachable,
+)
+
+
+class AsyncClient:
+    """Asks one server, from one event loop.
+
+    Args:
+        url: where the server is, such as `http://127.0.0.1:8000`.
+        key: an API key with the scope `serve`.
+        timeout: seconds that one try may take.
+        retries: how often a request that failed on the way is sent again.
+        http: an `httpx.AsyncClient` of the caller's own (for proxies, certificates, tests).
+        sleep: how to wait between two tries.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        *,
+        timeout: float = 5.0,
+        retries: Retries | None = None,
+        http: httpx.AsyncClient | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._http = http or httpx.AsyncClient(timeout=timeout)
+        self._url = url.rstrip("/")
+        self._headers = headers(key)
+        self._retries = retries or Retries()
+        self._sleep = sleep
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def recommend(
+        self,
+        recommender: str,
+        client: str,
+        context: Context | None = None,
+        *,
+        limit: int | None = None,
+        exclude: Sequence[str] = (),
+        candidates: Sequence[str | Mapping[str, Any]] | None = None,
+        event_id: str | None = None,
+        **more: Any,
+    ) -> RecommendedItems:
+        """Ask what a client should see. Raises `Problem` or `Unreachable`."""
+        ask = Ask(recommender, client, context, limit, exclude, candidates, event_id, more)
+        event = event_id or new_event_id()
+        found = await self.call("POST", "/recommend", ask.body(event), event_id=event)
+        return read_answer(found, event)
+
+    async def recommend_many(self, asks: Sequence[Ask]) -> list[RecommendedItems | Problem]:
+        """Ask many questions at once; each is answered, or says what is wrong, in order."""
+        answers: list[RecommendedItems | Problem] = []
+        for start in range(0, len(asks), MOST_BATCH):
+            part = asks[start : start + MOST_BATCH]
+            events = [ask.event_id or new_event_id() for ask in part]
+            bodies = [ask.body(event) for ask, event in zip(part, events, strict=True)]
+            found = await self.call("POST", "/recommend/batch", {"requests": bodies})
+            answers += [
+                one if isinstance(one, Problem) else read_answer(one, event)
+                for one, event in zip(read_results(found, len(part)), events, strict=True)
+            ]
+        return answers
+
+    async def feedback(
+        self,
+        answer: RecommendedItems | None = None,
+        *,
+        reward: float,
+        item: str | None = None,
+        recommendation_id: str | None = None,
+        event_id: str | None = None,
+    ) -> FeedbackReceipt:
+        """Say how a recommendation was received: 0 to 1. Raises `Problem` or `Unreachable`."""
+        given = Feedback(reward, answer, recommendation_id, event_id, item)
+        return read_receipt(await self.call("POST", "/feedback", given.body()))
+
+    async def feedback_many(self, feedback: Sequence[Feedback]) -> list[FeedbackReceipt | Problem]:
+        """Say it of many at once; each is counted, or says what is wrong, in order."""
+        receipts: list[FeedbackReceipt | Problem] = []
+        for start in range(0, len(feedback), MOST_BATCH):
+            part = feedback[start : start + MOST_BATCH]
+            body = {"feedback": [one.body() for one in part]}
+            results = read_results(await self.call("POST", "/feedback/batch", body), len(part))
+            receipts += [one if isinstance(one, Problem) else read_receipt(one) for one in results]
+        return receipts
+
+    async def call(
+        self, method: str, path: str, body: Any = None, *, event_id: str | None = None
+    ) -> Any:
+        """Send any request and return its JSON: what this class has no method for.
+
+        It is repeated like the others, so it must be one that may be sent twice.
+        """
+        began, tried = time.monotonic(), 0
+        while True:
+            tried += 1
+            try:
+                answer = await self._http.request(
+                    method, self._url + path, json=body, headers=self._headers
+                )
+                return read(answer.status_code, answer.headers, answer.content)
+            except httpx.HTTPError as failure:
+                error: Problem | Unreachable = unreachable(failure, event_id)
+            except (Problem, Unreachable) as refused:
+                error = refused
+            after = error.retry_after if isinstance(error, Problem) else None
+            pause = self._retries.pause(tried, after, time.monotonic() - began)
+            if pause is None or not is_worth_repeating(error):
+                raise error
+            await self._sleep(pause)
