@@ -19,9 +19,9 @@ and when it is sent again), `client`, `async_client`.
 
 from discreet_client.answers import (
     Amount,
+    AnsweredItem,
     FeedbackReceipt,
     PrivacyCost,
-    RecommendedItem,
     RecommendedItems,
 )
 from discreet_client.async_client import AsyncClient
@@ -32,30 +32,30 @@ from discreet_client.problems import (
     InvalidRequest,
     NotAllowedByKey,
     NotFound,
-    Problem,
+    ProblemError,
     RequestConflict,
     ServerBusy,
     ServerUnavailable,
     Unreachable,
 )
-from discreet_client.requests import Ask, Context, Feedback, Retries
+from discreet_client.requests import Context, FeedbackCall, RecommendCall, Retries
 
 __all__ = [
     "Amount",
-    "Ask",
+    "AnsweredItem",
     "AsyncClient",
     "BudgetSpent",
     "Client",
     "ClientError",
     "Context",
-    "Feedback",
+    "FeedbackCall",
     "FeedbackReceipt",
     "InvalidRequest",
     "NotAllowedByKey",
     "NotFound",
     "PrivacyCost",
-    "Problem",
-    "RecommendedItem",
+    "ProblemError",
+    "RecommendCall",
     "RecommendedItems",
     "RequestConflict",
     "Retries",

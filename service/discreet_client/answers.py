@@ -27,7 +27,7 @@ class PrivacyCost:
 
 
 @dataclass(frozen=True)
-class RecommendedItem:
+class AnsweredItem:
     """One recommended item; `vendor` is set if another instance offered it."""
 
     id: str
@@ -39,7 +39,7 @@ class RecommendedItems:
     """The answer to one question. Give it to `feedback` as it is."""
 
     recommendation_id: str
-    items: tuple[RecommendedItem, ...]
+    items: tuple[AnsweredItem, ...]
     personalised: bool
     privacy: PrivacyCost
     expires_at: datetime
@@ -53,9 +53,7 @@ class RecommendedItems:
         privacy = answer["privacy"]
         return cls(
             recommendation_id=answer["recommendation_id"],
-            items=tuple(
-                RecommendedItem(item["id"], item.get("vendor")) for item in answer["items"]
-            ),
+            items=tuple(AnsweredItem(item["id"], item.get("vendor")) for item in answer["items"]),
             personalised=answer["personalised"],
             privacy=PrivacyCost(
                 privacy["epsilon"], _amount(privacy["spent"]), _amount(privacy["remaining"])

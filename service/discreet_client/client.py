@@ -8,12 +8,12 @@ from typing import Any, Self
 import httpx
 
 from discreet_client.answers import FeedbackReceipt, RecommendedItems
-from discreet_client.problems import Problem, Unreachable
+from discreet_client.problems import ProblemError, Unreachable
 from discreet_client.requests import (
     MOST_BATCH,
-    Ask,
     Context,
-    Feedback,
+    FeedbackCall,
+    RecommendCall,
     Retries,
     headers,
     is_worth_repeating,
@@ -81,22 +81,26 @@ class Client:
         event_id: str | None = None,
         **more: Any,
     ) -> RecommendedItems:
-        """Ask what a client should see. Raises `Problem` or `Unreachable`."""
-        ask = Ask(recommender, client, context, limit, exclude, candidates, event_id, more)
+        """Ask what a client should see. Raises `ProblemError` or `Unreachable`."""
+        ask = RecommendCall(
+            recommender, client, context, limit, exclude, candidates, event_id, more
+        )
         event = event_id or new_event_id()
         found = self.call("POST", "/recommend", ask.body(event), event_id=event)
         return read_answer(found, event)
 
-    def recommend_many(self, asks: Sequence[Ask]) -> list[RecommendedItems | Problem]:
+    def recommend_many(
+        self, asks: Sequence[RecommendCall]
+    ) -> list[RecommendedItems | ProblemError]:
         """Ask many questions at once; each is answered, or says what is wrong, in order."""
-        answers: list[RecommendedItems | Problem] = []
+        answers: list[RecommendedItems | ProblemError] = []
         for start in range(0, len(asks), MOST_BATCH):
             part = asks[start : start + MOST_BATCH]
             events = [ask.event_id or new_event_id() for ask in part]
             bodies = [ask.body(event) for ask, event in zip(part, events, strict=True)]
             found = self.call("POST", "/recommend/batch", {"requests": bodies})
             answers += [
-                one if isinstance(one, Problem) else read_answer(one, event)
+                one if isinstance(one, ProblemError) else read_answer(one, event)
                 for one, event in zip(read_results(found, len(part)), events, strict=True)
             ]
         return answers
@@ -110,18 +114,22 @@ class Client:
         recommendation_id: str | None = None,
         event_id: str | None = None,
     ) -> FeedbackReceipt:
-        """Say how a recommendation was received: 0 to 1. Raises `Problem` or `Unreachable`."""
-        given = Feedback(reward, answer, recommendation_id, event_id, item)
+        """Say how a recommendation was received: 0 to 1. Raises `ProblemError` or `Unreachable`."""
+        given = FeedbackCall(reward, answer, recommendation_id, event_id, item)
         return read_receipt(self.call("POST", "/feedback", given.body()))
 
-    def feedback_many(self, feedback: Sequence[Feedback]) -> list[FeedbackReceipt | Problem]:
+    def feedback_many(
+        self, feedback: Sequence[FeedbackCall]
+    ) -> list[FeedbackReceipt | ProblemError]:
         """Say it of many at once; each is counted, or says what is wrong, in order."""
-        receipts: list[FeedbackReceipt | Problem] = []
+        receipts: list[FeedbackReceipt | ProblemError] = []
         for start in range(0, len(feedback), MOST_BATCH):
             part = feedback[start : start + MOST_BATCH]
             body = {"feedback": [one.body() for one in part]}
             results = read_results(self.call("POST", "/feedback/batch", body), len(part))
-            receipts += [one if isinstance(one, Problem) else read_receipt(one) for one in results]
+            receipts += [
+                one if isinstance(one, ProblemError) else read_receipt(one) for one in results
+            ]
         return receipts
 
     def call(self, method: str, path: str, body: Any = None, *, event_id: str | None = None) -> Any:
@@ -138,10 +146,10 @@ class Client:
                 )
                 return read(answer.status_code, answer.headers, answer.content)
             except httpx.HTTPError as failure:
-                error: Problem | Unreachable = unreachable(failure, event_id)
-            except (Problem, Unreachable) as refused:
+                error: ProblemError | Unreachable = unreachable(failure, event_id)
+            except (ProblemError, Unreachable) as refused:
                 error = refused
-            after = error.retry_after if isinstance(error, Problem) else None
+            after = error.retry_after if isinstance(error, ProblemError) else None
             pause = self._retries.pause(tried, after, time.monotonic() - began)
             if pause is None or not is_worth_repeating(error):
                 raise error

@@ -2,7 +2,7 @@
 
 ClientError
   Unreachable            nobody answered in time, or what answered is no Discreet
-  Problem                the server said what is wrong
+  ProblemError                the server said what is wrong
     InvalidRequest       400, 413, 422: say something else
     NotAllowedByKey      401, 403: use another key
     BudgetSpent          403: the client's privacy budget is spent, and the recommender refuses
@@ -28,7 +28,7 @@ class Unreachable(ClientError):
         self.event_id = event_id
 
 
-class Problem(ClientError):
+class ProblemError(ClientError):
     """A problem document. `type` is stable; `detail` says what to change; `raw` is all of it."""
 
     def __init__(
@@ -49,39 +49,39 @@ class Problem(ClientError):
         return given if isinstance(given, str) else None
 
 
-class InvalidRequest(Problem):
+class InvalidRequest(ProblemError):
     """The request cannot be used as it is."""
 
 
-class NotAllowedByKey(Problem):
+class NotAllowedByKey(ProblemError):
     """The key is missing, unknown, or not for this."""
 
 
-class BudgetSpent(Problem):
+class BudgetSpent(ProblemError):
     """The client's privacy budget is spent, and the recommender refuses rather than degrades."""
 
 
-class NotFound(Problem):
+class NotFound(ProblemError):
     """There is no such recommender, item or recommendation, or not any more."""
 
 
-class RequestConflict(Problem):
+class RequestConflict(ProblemError):
     """It contradicts what was counted or answered before."""
 
 
-class ServerBusy(Problem):
+class ServerBusy(ProblemError):
     """Too many requests. Nothing was charged."""
 
 
-class ServerUnavailable(Problem):
+class ServerUnavailable(ProblemError):
     """The server, or its store, cannot answer now."""
 
 
 def problem(
     status: int, document: Mapping[str, Any], *, retry_after: float | None = None
-) -> Problem:
+) -> ProblemError:
     """Return the exception for a problem document."""
-    kinds: dict[int, type[Problem]] = {
+    kinds: dict[int, type[ProblemError]] = {
         401: NotAllowedByKey,
         403: NotAllowedByKey,
         404: NotFound,

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 
 from discreet_client.answers import FeedbackReceipt, RecommendedItems
-from discreet_client.problems import Problem, Unreachable, problem
+from discreet_client.problems import ProblemError, Unreachable, problem
 
 Context = Sequence[float] | Mapping[str, float | str | bool | None]
 """A list of numbers, or values by name, as the recommender's document declares it."""
@@ -23,7 +23,7 @@ _AGAIN = frozenset({429, 502, 503, 504})
 
 
 @dataclass(frozen=True)
-class Ask:
+class RecommendCall:
     """A question. Without an `event_id` one is made up, so that a retry is free."""
 
     recommender: str
@@ -55,7 +55,7 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Feedback:
+class FeedbackCall:
     """How a recommendation was received: by the answer itself, its id, or its event id."""
 
     reward: float
@@ -104,13 +104,13 @@ def new_event_id() -> str:
     return uuid.uuid4().hex
 
 
-def is_worth_repeating(error: Problem | Unreachable) -> bool:
+def is_worth_repeating(error: ProblemError | Unreachable) -> bool:
     """Tell whether the same request may succeed later."""
     return isinstance(error, Unreachable) or error.status in _AGAIN
 
 
 def read(status: int, headers: Mapping[str, str], content: bytes) -> Any:
-    """Return an answer's JSON. Raises `Problem`, or `Unreachable` for what cannot be read."""
+    """Return an answer's JSON. Raises `ProblemError`, or `Unreachable` for what cannot be read."""
     try:
         found = json.loads(content) if content else None
     except ValueError:
@@ -140,7 +140,7 @@ def read_receipt(found: Any) -> FeedbackReceipt:
 
 
 def read_results(found: Any, count: int) -> list[Any]:
-    """Return the entries of a batch, each its fields or its `Problem`."""
+    """Return the entries of a batch, each its fields or its `ProblemError`."""
     try:
         results = list(found["results"])
         if len(results) != count:

@@ -11,12 +11,12 @@ import httpx
 import pytest
 
 from discreet_client import (
-    Ask,
     AsyncClient,
     Client,
-    Feedback,
+    FeedbackCall,
     FeedbackReceipt,
     NotFound,
+    RecommendCall,
     RecommendedItems,
     RequestConflict,
     Retries,
@@ -62,13 +62,15 @@ def test_the_same_event_is_charged_once(demo: Demo) -> None:
 
 
 def test_many_at_once(demo: Demo) -> None:
-    asks = [Ask("films", f"client {n}", CONTEXT) for n in range(3)] + [Ask("nothing", "x")]
+    asks = [RecommendCall("films", f"client {n}", CONTEXT) for n in range(3)] + [
+        RecommendCall("nothing", "x")
+    ]
     with patient(demo) as discreet:
         *answers, wrong = discreet.recommend_many(asks)
         assert isinstance(wrong, NotFound)
         good = [answer for answer in answers if isinstance(answer, RecommendedItems)]
         assert len(good) == 3
-        receipts = discreet.feedback_many([Feedback(1.0, answer) for answer in good])
+        receipts = discreet.feedback_many([FeedbackCall(1.0, answer) for answer in good])
         assert receipts == [FeedbackReceipt(True, False, True)] * 3
 
 
@@ -78,9 +80,9 @@ def test_the_same_with_await(demo: Demo) -> None:
         async with AsyncClient(demo.url, demo.key, timeout=60, retries=retries) as discreet:
             answer = await discreet.recommend("films", "linus", CONTEXT)
             assert (await discreet.feedback(answer, reward=0.5)).learned
-            (one,) = await discreet.recommend_many([Ask("films", "linus", CONTEXT)])
+            (one,) = await discreet.recommend_many([RecommendCall("films", "linus", CONTEXT)])
             assert isinstance(one, RecommendedItems)
-            (receipt,) = await discreet.feedback_many([Feedback(1.0, one)])
+            (receipt,) = await discreet.feedback_many([FeedbackCall(1.0, one)])
             assert isinstance(receipt, FeedbackReceipt)
             with pytest.raises(NotFound):
                 await discreet.recommend("nothing", "linus", CONTEXT)

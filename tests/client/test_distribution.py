@@ -11,13 +11,13 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "service" / "discreet_client"
 
 PROGRAM = """
-from discreet_client import Client, Problem
+from discreet_client import Client, ProblemError
 
 def first(url: str, key: str) -> str:
     with Client(url, key) as discreet:
         try:
             answer = discreet.recommend("films", client="ada", context={"age": 31})
-        except Problem as problem:
+        except ProblemError as problem:
             return problem.detail
         discreet.feedback(answer, reward=1)
         return answer.items[0].id

@@ -8,15 +8,15 @@ import pytest
 
 from discreet_client import (
     Amount,
-    Ask,
+    AnsweredItem,
     BudgetSpent,
-    Feedback,
+    FeedbackCall,
     FeedbackReceipt,
     InvalidRequest,
     NotAllowedByKey,
     NotFound,
-    Problem,
-    RecommendedItem,
+    ProblemError,
+    RecommendCall,
     RequestConflict,
     Retries,
     ServerBusy,
@@ -48,12 +48,12 @@ ANSWER: dict[str, Any] = {
 
 
 def test_questions_say_only_what_was_given() -> None:
-    assert Ask("films", "ada").body("e") == {
+    assert RecommendCall("films", "ada").body("e") == {
         "recommender": "films",
         "client": "ada",
         "event_id": "e",
     }
-    full = Ask("films", "ada", {"age": 3}, 5, ["x"], ["y"], more={"category": "c"})
+    full = RecommendCall("films", "ada", {"age": 3}, 5, ["x"], ["y"], more={"category": "c"})
     assert full.body("e") == {
         "recommender": "films",
         "client": "ada",
@@ -64,22 +64,22 @@ def test_questions_say_only_what_was_given() -> None:
         "event_id": "e",
         "category": "c",
     }
-    assert Ask("films", "ada", (0.1, 0.2)).body(None)["context"] == [0.1, 0.2]
+    assert RecommendCall("films", "ada", (0.1, 0.2)).body(None)["context"] == [0.1, 0.2]
 
 
 def test_answers_are_values() -> None:
     answer = read_answer(ANSWER, "e")
-    assert answer.items == (RecommendedItem("a"), RecommendedItem("b", "north"))
+    assert answer.items == (AnsweredItem("a"), AnsweredItem("b", "north"))
     assert answer.privacy.epsilon is None
     assert answer.privacy.remaining == Amount(2.0, 1e-6)
     assert answer.expires_at == datetime(2026, 11, 17, 3, tzinfo=UTC)
     assert (answer.event_id, answer.reason, answer.raw["newer"]) == ("e", "spent", 1)
-    assert Feedback(1.0, answer, item="a").body() == {
+    assert FeedbackCall(1.0, answer, item="a").body() == {
         "reward": 1.0,
         "recommendation_id": "t",
         "item": "a",
     }
-    assert Feedback(0.0, event_id="e").body() == {"reward": 0.0, "event_id": "e"}
+    assert FeedbackCall(0.0, event_id="e").body() == {"reward": 0.0, "event_id": "e"}
     receipt = {"accepted": True, "duplicate": False, "learned": True}
     assert read_receipt(receipt) == FeedbackReceipt(True, False, True)
 
@@ -112,7 +112,7 @@ def test_what_is_no_answer_is_said(found: Any) -> None:
         (503, "store-unavailable", ServerUnavailable),
     ],
 )
-def test_problem_documents_are_exceptions(status: int, slug: str, kind: type[Problem]) -> None:
+def test_problem_documents_are_exceptions(status: int, slug: str, kind: type[ProblemError]) -> None:
     document = {
         "type": f"urn:discreet:problem:{slug}",
         "title": "T",
