@@ -23,7 +23,9 @@ UNLISTED = "discreet/state/planted.unlisted"
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PACKAGE_FILES = [
-    path.relative_to(ROOT) for path in house.repository_files() if ROOT / "service" in path.parents
+    path.relative_to(ROOT)
+    for path in house.repository_files()
+    if ROOT / "service" / "discreet" in path.parents
 ]
 
 
