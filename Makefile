@@ -66,6 +66,7 @@ pictures: environment ## draw the live page's and the hub's pictures anew, from 
 
 cards: environment ## write the guarantee cards in docs/privacy.md anew, from the code
 	@$(BIN)/python -m tests.cards
+	@$(BIN)/python -m tests.defaults
 
 dashboards: environment ## write the Grafana dashboards anew, and the chart's copy of them and of the rules
 	@$(BIN)/python -m deploy.grafana

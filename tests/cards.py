@@ -37,6 +37,11 @@ def _price(price: PriceCard) -> str:
     budget = ""
     if price.budget_epsilon is not None:
         budget = f"; budget ({price.budget_epsilon:g}, {price.budget_delta or 0:g})"
+    if price.window is not None:
+        window = price.window
+        budget += f" per {window.per}: {window.one}; {window.sliding}; {window.several}"
+    if price.personal_slots is not None:
+        budget += f"; personal items of a list: {price.personal_slots}"
     return f"{price.protects}. {price.mechanism}. {cost}{budget}"
 
 

@@ -13,7 +13,17 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from discreet import __version__, logs
-from discreet.api import clients, devices, direct, operations, page, peers, recommenders, reference
+from discreet.api import (
+    clients,
+    devices,
+    direct,
+    operations,
+    page,
+    peers,
+    recommenders,
+    reference,
+    statements,
+)
 from discreet.api.addresses import WrongKeys
 from discreet.api.admission import Admission
 from discreet.api.family_routes import FAMILY_ROUTERS
@@ -148,6 +158,7 @@ def create_app(
         recommenders.documents_router(),
         recommenders.router,
         clients.router,
+        statements.router,
         devices.router,
         *FAMILY_ROUTERS,
         peers.router,

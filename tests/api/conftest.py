@@ -20,7 +20,10 @@ FILMS = {
     "algorithm": "p-dap",
     "items": ["a", "b", "c/d", "e"],
     "context": {"dimensions": 2},
-    "privacy": {"answers": {"epsilon": 1.0, "budget": {"epsilon": 3.0, "delta": 1e-6}}},
+    "privacy": {
+        "answers": {"epsilon": 1.0, "budget": {"epsilon": 3.0, "delta": 1e-6}},
+        "feedback": {"budget": {"epsilon": 8.0}},
+    },
 }
 
 

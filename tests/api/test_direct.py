@@ -48,11 +48,13 @@ async def test_a_spent_budget_degrades_without_an_error(caller: Caller) -> None:
     }
 
 
-async def test_a_list_is_without_repetition_and_charged_for_each_item(caller: Caller) -> None:
+async def test_a_list_is_without_repetition_and_charged_for_its_personal_item(
+    caller: Caller,
+) -> None:
     body = (await caller.ask("lister", limit=3)).json()
     items = [item["id"] for item in body["items"]]
     assert len(set(items)) == 3
-    assert body["privacy"]["spent"]["epsilon"] == 3.0
+    assert body["privacy"]["spent"]["epsilon"] == 1.0
 
 
 async def test_candidates_and_exclusions_are_kept(caller: Caller) -> None:

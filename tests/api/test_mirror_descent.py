@@ -73,7 +73,7 @@ async def test_the_guarantee_says_what_both_dials_cost(node: Caller) -> None:
     assert answer.status_code == 200, answer.text
     card = answer.json()
     assert (card["closed_loop"], card["algorithm"]) == (True, "mirror-descent")
-    assert (card["answers"]["epsilon"], card["feedback"]["epsilon"]) == (1.0, 20.0)
+    assert (card["answers"]["epsilon"], card["feedback"]["epsilon"]) == (0.25, 20.0)
 
 
 @pytest.mark.parametrize(

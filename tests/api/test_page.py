@@ -21,7 +21,8 @@ def caller() -> httpx.AsyncClient:
 
 async def test_every_part_is_served_with_its_type_and_the_policy(caller: httpx.AsyncClient) -> None:
     for name, media_type in page.MEDIA_TYPES.items():
-        answer = await caller.get("/" if name == page.INDEX else f"/page/{name}")
+        places = {page.INDEX: "/", page.STATEMENT: "/statement"}
+        answer = await caller.get(places.get(name, f"/page/{name}"))
         assert answer.status_code == 200
         assert answer.headers["content-type"] == media_type
         assert answer.content == (files(page) / name).read_bytes()

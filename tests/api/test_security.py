@@ -38,6 +38,7 @@ SCOPES = {
     ("POST", "/recommend/batch"): "serve or profile",
     ("POST", "/feedback/batch"): "serve",
     ("GET", "/clients/{client}/budget"): "serve",
+    ("GET", "/clients/{client}/statement"): "statement or serve or admin",
     ("DELETE", "/clients/{client}"): "admin",
     ("GET", "/recommenders"): "admin",
     ("PUT", "/recommenders/{name}"): "admin",

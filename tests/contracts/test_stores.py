@@ -250,7 +250,7 @@ async def test_forgetting_markers_returns_them_and_keeps_the_ledger(store: Store
 @pytest.mark.parametrize(
     "content",
     [
-        *(b"x" * 23, b"x" * 25, b"\x00" * 47, b"\x00" * 49, b""),
+        *(b"x" * 23, b"x" * 25, b"\x00" * 47, b"\x00" * 49, b"\x00" * 104, b""),
         *(b"\xff" * 24, b"\x00\x20" + b"\x00" * 22, b"\x00" * 24 + b"\xff" * 24),
         None,
     ],
@@ -258,12 +258,12 @@ async def test_forgetting_markers_returns_them_and_keeps_the_ledger(store: Store
 async def test_an_unreadable_ledger_is_its_own_error_and_the_others_are_debited(
     place: Place, server: Any, content: bytes | None
 ) -> None:
-    """Strings that no debit wrote; None stands for a key of another type."""
+    """Accounts that no debit wrote; None stands for a key of another type."""
     key = StoreKeys(place.namespace).ledger(b"bad")
     if content is None:
         server.rpush(key, "x")
     else:
-        server.set(key, content)
+        server.hset(key, "l", content)
     before = server.dump(key)
     good, bad = Debit(b"good", ONE), Debit(b"bad", ONE)
     found = await place.store.spend([good, bad, good, bad._replace(marker=b"m")])

@@ -69,7 +69,7 @@ async def test_a_lost_debit_is_not_decided_and_harms_nobody() -> None:
 async def test_a_spent_budget_is_answered_without_the_client_or_refused() -> None:
     for rule, expected in (("degrade", Answered), ("refuse", BudgetExhausted)):
         store = Ordered()
-        answers = {"budget": {"epsilon": 1.0}, "on_exhausted": rule}
+        answers = {"epsilon": 1.0, "budget": {"epsilon": 1.0}, "on_exhausted": rule}
         one = watched(store, privacy={"answers": answers})
         await one.answer(questions(one, "a"), [None])
         (second,) = await one.answer(questions(one, "a"), [None])
@@ -86,7 +86,7 @@ async def test_a_marker_pays_once() -> None:
     one = watched(store)
     for _ in range(3):
         (answer,) = await one.answer(questions(one, "a"), [RetryMark(b"event", 60)])
-    assert answer.ledger.answers.nano_epsilon == 10**9
+    assert answer.ledger.answers.nano_epsilon == 10**9 // 4
 
 
 def test_available_items_are_ascending_and_visible() -> None:

@@ -5,8 +5,10 @@ import math
 import pytest
 
 from discreet.families.budgets import FREE, BudgetPolicy
+from discreet.families.documents import WindowedBudgetDocument
 from discreet.privacy.charges import NANO, Charge
 from discreet.privacy.events import GaussianRelease, RandomisedResponse, Repeated
+from discreet.state.ledgers import Account, Ledger, booked, turned
 
 ONE = RandomisedResponse(0.1)
 
@@ -39,7 +41,8 @@ def test_nothing_released_is_free() -> None:
 def test_a_report_says_what_was_spent_and_what_is_left() -> None:
     policy = BudgetPolicy(epsilon=2.0, delta=1e-6)
     charge = policy.charge((Repeated(RandomisedResponse(0.5), 2),))
-    report = policy.report(spent=charge, charge=charge)
+    report = policy.report(Ledger(charge), Account.ANSWERS, charge)
+    assert report.resets_at is None
     assert report.epsilon == 1.0
     assert report.spent is not None
     assert report.spent.epsilon == 1.0
@@ -66,3 +69,17 @@ def test_every_tenth_is_reached_once_however_a_budget_is_spent() -> None:
     # 210 answers by the rho rule: the last of them is within a hundredth of the end.
     assert reached == list(range(10))
     assert list(policy.reached(spent=total + charge, charge=charge)) == [10]
+
+
+def test_a_window_is_reported_with_what_was_spent_in_it_and_its_end() -> None:
+    policy = BudgetPolicy.of(WindowedBudgetDocument(epsilon=2.0, per="12h"))
+    assert policy.window == 12 * 3_600
+    charge = policy.charge((RandomisedResponse(0.5),))
+    ledger = booked(turned(Ledger(), policy.window, 0.0), Account.ANSWERS, charge)
+    later = turned(ledger, policy.window, 13 * 3_600.0)
+    for found, spent, end in ((ledger, 0.5, 12), (later, 0.0, 24)):
+        report = policy.report(found, Account.ANSWERS)
+        assert report.spent is not None
+        assert report.spent.epsilon == spent
+        assert report.resets_at == end * 3_600
+    assert policy.spent(later.answers).epsilon == 0.5

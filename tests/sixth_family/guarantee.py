@@ -1,6 +1,6 @@
 """The card of the best item overall."""
 
-from discreet.families.cards import GuaranteeCard, PriceCard
+from discreet.families.cards import GuaranteeCard, PriceCard, unit_of
 from tests.sixth_family.document import OverallDocument
 
 
@@ -12,7 +12,7 @@ def card(document: OverallDocument, release: int) -> GuaranteeCard:
         protected="a client's feedback",
         against="everybody who sees answers or models",
         neighbours="any of the client's records replaced, added or removed",
-        unit="one client id, for ever",
+        unit=unit_of(document.ledger, feedback.budget),
         closed_loop=True,
         answers=PriceCard("nothing: answers do not depend on who asks", "none needed", 0.0),
         feedback=PriceCard(
@@ -20,9 +20,7 @@ def card(document: OverallDocument, release: int) -> GuaranteeCard:
             mechanism="discrete Gaussian noise, drawn anew for what each release adds",
             epsilon=feedback.epsilon,
             delta=feedback.delta,
-            budget_epsilon=feedback.budget.epsilon,
-            budget_delta=feedback.budget.delta,
-        ),
+        ).within(feedback.budget, covers="feedback given"),
         not_covered=("whoever runs the service or reads its store",),
         release=release,
     )

@@ -39,9 +39,7 @@ class OverallRecommender(Recommender[OverallModel]):
         self.document = document
         self.releases = document.releases
         feedback = document.privacy.feedback
-        self.feedback_budget = BudgetPolicy(
-            epsilon=feedback.budget.epsilon, delta=feedback.budget.delta
-        )
+        self.feedback_budget = BudgetPolicy.of(feedback.budget)
         self._event = release_event(feedback.epsilon, feedback.delta)
         super().__init__(name=name, stored=stored, resources=resources)
 

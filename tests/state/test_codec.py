@@ -6,8 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.privacy.charges import NEVER, UNLIMITED, Charge, Limit
-from discreet.state.codec import pack_terms, pack_vector, unpack_ledger, unpack_vector
-from discreet.state.stores import Ledger
+from discreet.state.codec import (
+    pack_terms,
+    pack_vector,
+    unpack_days,
+    unpack_ledger,
+    unpack_parts,
+    unpack_vector,
+)
+from discreet.state.stores import Account, DaySpending, Ledger, LedgerWindow
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 COLUMN = st.integers(0, UNLIMITED)
@@ -65,3 +72,26 @@ def test_no_ledger_has_spent_nothing() -> None:
 def test_broken_ledgers_are_not_empty_ones(stored: bytes) -> None:
     with pytest.raises(ValueError, match="ledger"):
         unpack_ledger(stored)
+
+
+def test_windows_follow_the_accounts() -> None:
+    window = (60).to_bytes(4, "big") + (9).to_bytes(4, "big") + packed(1, 2, 3, 4, 5, 6)
+    expected = Ledger(
+        Charge(7, 8, 9), windows=(LedgerWindow(60, 9, Charge(1, 2, 3), Charge(4, 5, 6)),)
+    )
+    assert unpack_ledger(packed(7, 8, 9, 0, 0, 0) + window) == expected
+    assert unpack_parts([packed(7, 8, 9), window]) == expected
+    assert unpack_parts([packed(7, 8, 9), None]) == Ledger(Charge(7, 8, 9))
+    assert unpack_parts([None, None]) == Ledger()
+    for broken in (window[:-1], window + b"\0", bytes(4) + window[4:]):
+        with pytest.raises(ValueError, match="ledger"):
+            unpack_parts([packed(7, 8, 9), broken])
+
+
+def test_days_are_told_apart_from_the_rest_of_a_ledger() -> None:
+    name = b"d" + (20_000).to_bytes(4, "big") + b"\1films"
+    value = (3).to_bytes(4, "big") + b"".join(n.to_bytes(7, "big") for n in (5, UNLIMITED, 0))
+    found = unpack_days([b"l", packed(1, 2, 3), name, value])
+    assert found == [DaySpending(20_000, Account.FEEDBACK, b"films", 3, Charge(5, UNLIMITED, 0))]
+    with pytest.raises(ValueError, match="length"):
+        unpack_days([name, value[1:]])

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -40,8 +41,19 @@ def calls(
     return st.tuples(st.just(method), st.tuples(*arguments), st.fixed_dictionaries(named))
 
 
-# No time to live here may end within an example: the clocks differ.
-DEBIT = st.builds(Debit, NAME, CHARGE, LIMIT, st.sampled_from(list(Account)), st.none() | NAME)
+# No time to live and no window here may end within an example: the clocks differ.
+WINDOW = st.sampled_from([0, 10**8, 2 * 10**8, 3 * 10**8])
+PURPOSE = st.sampled_from([b"", b"films", b"\x00\xff"])
+DEBIT = st.builds(
+    Debit,
+    NAME,
+    CHARGE,
+    LIMIT,
+    st.sampled_from(list(Account)),
+    st.none() | NAME,
+    window=WINDOW,
+    purpose=PURPOSE,
+)
 RECORD = st.builds(
     FeedbackRecord,
     NAME,
@@ -54,11 +66,15 @@ RECORD = st.builds(
     ),
     charge=st.just(Charge()) | CHARGE,
     limit=st.just(Limit()) | LIMIT,
+    window=WINDOW,
+    purpose=PURPOSE,
 )
 SUMS = st.one_of(
     calls("spend", st.lists(DEBIT, max_size=3)),
     calls("ledgers", st.lists(NAME, max_size=3)),
     calls("forget_markers", NAME),
+    calls("days", NAME),
+    calls("forget_days", NAME),
     calls("learn", st.lists(RECORD, max_size=4)),
     calls("freeze", generation=NAME, number=NUMBER),
     calls("frozen", generation=NAME, number=NUMBER),
@@ -154,7 +170,7 @@ def test_redis_and_memory_agree_on_any_history(
     @given(history=st.lists(operations, max_size=40))
     @settings(max_examples=120)
     def agree(history: list[Operation]) -> None:
-        model, real = MemoryStore(), fresh()
+        model, real = MemoryStore(clock=time.time), fresh()
 
         async def both() -> None:
             for number, operation in enumerate(history):

@@ -110,13 +110,22 @@ async def test_reading_a_release_that_was_cut_short_returns_nothing(store: Redis
 
 
 async def test_a_ledger_and_a_claim_are_small(store: RedisStore, server: Server) -> None:
-    """A ledger may cost 200 bytes all told; a claim, which lapses, 300."""
+    """A ledger may cost 250 bytes all told, with a window and a day of both accounts 350; each
+    further day and account 50. A claim, which lapses, may cost 300."""
     principal, claim = b"p" * 16, b"c" * 16
     await spend(store, principal)
-    assert server.do("STRLEN", KEYS.ledger(principal)) == 24, "an unused account takes no room"
+    ledger = KEYS.ledger(principal)
+    assert server.do("HSTRLEN", ledger, "l") == 24, "an unused account takes no room"
+    assert server.do("HSTRLEN", ledger, "w") == 0
+    assert server.do("MEMORY", "USAGE", ledger) <= 250
     await learn(store, record(principal=principal, claim=claim, charge=ONE))
-    assert server.do("STRLEN", KEYS.ledger(principal)) == 48
-    assert server.do("MEMORY", "USAGE", KEYS.ledger(principal)) <= 200
+    assert server.do("HSTRLEN", ledger, "l") == 48
+    await spend(store, principal, window=86_400, purpose=b"films")
+    assert server.do("HSTRLEN", ledger, "w") == 56
+    assert server.do("MEMORY", "USAGE", ledger) <= 350
+    for number in range(50):
+        await spend(store, principal, window=86_400, purpose=b"films%02d" % number)
+    assert server.do("MEMORY", "USAGE", ledger) <= 350 + 50 * 50
     assert server.do("MEMORY", "USAGE", KEYS.claim(principal, claim)) <= 300
     assert server.do("PTTL", KEYS.ledger(principal)) == -1
     assert 0 < server.do("PTTL", KEYS.claim(principal, claim)) <= 60_000

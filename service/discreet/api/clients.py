@@ -17,6 +17,7 @@ ClientId = Annotated[Identifier, Path()]
 @router.get(
     "/clients/{client:segment}/budget",
     response_model=schemas.BudgetAnswer,
+    response_model_exclude_unset=True,
     **described("serve", 404, 422, recommender_in="query"),
 )
 async def show_budget(

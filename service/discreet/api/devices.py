@@ -19,7 +19,7 @@ from discreet.api.devices_schemas import (
 from discreet.api.problems import NOT_FOUND, Refused
 from discreet.api.routing import CallerGrant, DeviceKeys, OperatorKeys, ScopedRoute, described
 from discreet.api.shown import moment
-from discreet.decisions.grants import DEVICE_SCOPES, KeyGrant
+from discreet.decisions.grants import KeyGrant
 from discreet.errors import InvalidArgument
 from discreet.families.documents import Identifier
 
@@ -40,7 +40,10 @@ async def offer_code(devices: DeviceKeys, grant: CallerGrant, body: EnrolmentReq
     for name in body.recommenders:
         grant.require_recommender(name)
     offered = await devices.offer_code(
-        client=body.client, recommenders=frozenset(body.recommenders), label=body.label
+        client=body.client,
+        recommenders=frozenset(body.recommenders),
+        label=body.label,
+        scopes=frozenset(body.scopes),
     )
     return {"code": offered.code, "expires_at": moment(offered.expires_at)}
 
@@ -60,7 +63,7 @@ async def redeem_code(devices: DeviceKeys, body: RedeemRequest, response: Respon
         "key": device.key,
         "client": device.client,
         "recommenders": sorted(device.recommenders),
-        "scopes": sorted(DEVICE_SCOPES),
+        "scopes": sorted(device.scopes),
     }
 
 
@@ -75,6 +78,7 @@ async def list_devices(devices: DeviceKeys, grant: CallerGrant, client: _CLIENT)
                 "id": one.id,
                 "label": one.label,
                 "recommenders": sorted(one.recommenders),
+                "scopes": sorted(one.scopes),
                 "created_at": moment(one.created_at),
             }
             for one in await devices.list(client)

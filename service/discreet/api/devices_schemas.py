@@ -1,5 +1,7 @@
 """Keys, enrolment codes and devices on the wire."""
 
+from typing import Literal
+
 from pydantic import BaseModel, Field
 
 from discreet.api.schemas import Body
@@ -14,6 +16,13 @@ class EnrolmentRequest(Body):
     client: Identifier
     recommenders: Recommenders = Field(min_length=1, max_length=100)
     label: Identifier = Field(default="device", description="What the key is called in lists.")
+    scopes: list[Literal["profile", "statement"]] = Field(
+        default=["profile"],
+        min_length=1,
+        max_length=2,
+        description="profile: send the client's profile and ask for recommendations; statement: "
+        "read what was spent of the client's budgets.",
+    )
 
 
 class EnrolmentAnswer(BaseModel):
@@ -45,6 +54,7 @@ class ListedDevice(BaseModel):
     id: str
     label: str
     recommenders: list[str]
+    scopes: list[str]
     created_at: str
 
 

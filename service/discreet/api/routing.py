@@ -31,6 +31,7 @@ from discreet.decisions.grants import KeyGrant
 from discreet.decisions.keys import KeyRing
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.decisions.services import DecisionServices
+from discreet.decisions.statements import Statements
 from discreet.errors import NotAllowed, NotAuthenticated, Overloaded, UnknownCode
 from discreet.metrics import Metrics
 
@@ -68,6 +69,10 @@ async def _clients(request: Request) -> Clients:
     return live(request)["services"].clients
 
 
+async def _statements(request: Request) -> Statements:
+    return live(request)["services"].statements
+
+
 async def _forwards(request: Request) -> ForwardRequests:
     return live(request)["services"].forwards
 
@@ -98,6 +103,7 @@ async def _requester(request: Request) -> str:
 
 Registry = Annotated[RecommenderRegistry, Depends(_registry)]
 ClientRecords = Annotated[Clients, Depends(_clients)]
+ClientStatements = Annotated[Statements, Depends(_statements)]
 Forwards = Annotated[ForwardRequests, Depends(_forwards)]
 DeviceKeys = Annotated[Devices, Depends(_devices)]
 OperatorKeys = Annotated[KeyRing, Depends(_keys)]

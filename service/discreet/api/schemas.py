@@ -170,6 +170,11 @@ class AnswerPrivacy(BaseModel):
     epsilon: float | None = Field(description="Null where the answer is not protected.")
     spent: PrivacyAmount
     remaining: PrivacyAmount
+    resets_at: str | None = Field(
+        default=None,
+        description="When the budget's window ends, the same for everybody; left out if the "
+        "budget is for ever.",
+    )
 
 
 class RecommendedItem(BaseModel):
@@ -265,6 +270,11 @@ class AccountAnswer(BaseModel):
 
     spent: PrivacyAmount
     remaining: PrivacyAmount
+    resets_at: str | None = Field(
+        default=None,
+        description="When the budget's window ends, the same for everybody; left out if the "
+        "budget is for ever.",
+    )
 
 
 class BudgetAnswer(BaseModel):

@@ -5,6 +5,7 @@ here that could need escaping goes through the serialiser once, and is kept wher
 """
 
 import functools
+import math
 import time
 from typing import Any
 
@@ -28,15 +29,18 @@ def moment(seconds: int) -> str:
 
 
 def amount(budget: Budget | None) -> dict[str, float | None]:
-    """Return a cost or limit; null where nothing is protected."""
-    if budget is None:
+    """Return a cost or limit; null where nothing is protected, or something was exact."""
+    if budget is None or math.isinf(budget.epsilon):
         return {"epsilon": None, "delta": None}
     return {"epsilon": budget.epsilon, "delta": budget.delta}
 
 
-def account(report: PrivacyReport) -> dict[str, dict[str, float | None]]:
-    """Return what an account has spent and what is left."""
-    return {"spent": amount(report.spent), "remaining": amount(report.remaining)}
+def account(report: PrivacyReport) -> dict[str, Any]:
+    """Return what an account has spent and what is left, and until when."""
+    shown = {"spent": amount(report.spent), "remaining": amount(report.remaining)}
+    if report.resets_at is None:
+        return shown
+    return {**shown, "resets_at": moment(report.resets_at)}
 
 
 @functools.lru_cache(maxsize=_MOST_KEPT)

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from discreet.commands.options import add_store_options, settings_of, with_store
-from discreet.decisions.grants import DEVICE_SCOPES, SCOPES
+from discreet.decisions.grants import PERSONAL_SCOPES, SCOPES
 from discreet.decisions.tokens import KEY_BYTES
 from discreet.errors import InvalidArgument
 
@@ -22,6 +22,7 @@ examples:
   discreet keys list
   discreet keys revoke 1a2b3c4d5e6f
   discreet keys code --client ada --recommender films
+  discreet keys code --client ada --recommender films --scope statement
   discreet keys create --label tablet --scope profile --client ada --recommender films
   discreet keys list --client ada
   export DISCREET_TOKEN_KEYS=$(discreet keys token)
@@ -32,6 +33,8 @@ revoked one, as soon as the command returns.
 A key with the scope profile lives on a person's device: it is bound to that client, and may send
 the client's profile and ask for its recommendations, and nothing else. `keys code` prints a code
 that the device trades for such a key (POST /enrolments/redeem); it works once, for ten minutes.
+With the scope statement the key shows its client what was spent of their budgets: whoever has the
+code opens the server's page /statement and types it in.
 """
 
 
@@ -46,12 +49,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--scope",
         action="append",
         required=True,
-        choices=sorted(SCOPES | DEVICE_SCOPES),
+        choices=sorted(SCOPES | PERSONAL_SCOPES),
         help="what it may do; repeat for several",
     )
     code = actions.add_parser("code", help="print a code that a device trades for a key")
     code.add_argument("--client", required=True, help="the client that the key will be bound to")
     code.add_argument("--label", default="device", help="what the key will be called")
+    code.add_argument(
+        "--scope",
+        action="append",
+        choices=sorted(PERSONAL_SCOPES),
+        help="what the key may do (profile); repeat for several",
+    )
     for each in (create, code):
         each.add_argument(
             "--recommender",
@@ -66,7 +75,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="requests a second that each worker takes from it (default: see `discreet serve`)",
     )
-    create.add_argument("--client", help="bind it to this client; with the scope profile")
+    create.add_argument(
+        "--client", help="bind it to this client; with the scopes profile and statement"
+    )
     listing = actions.add_parser("list", help="list the keys, without their secrets")
     revoke = actions.add_parser("revoke", help="refuse a key from now on")
     revoke.add_argument("id", help="the key's id, as `discreet keys list` shows it")
@@ -95,7 +106,10 @@ async def _act(args: argparse.Namespace) -> int:
                 print(await _create(services, args))
             elif args.action == "code":
                 offered = await services.devices.offer_code(
-                    client=args.client, recommenders=frozenset(args.recommender), label=args.label
+                    client=args.client,
+                    recommenders=frozenset(args.recommender),
+                    label=args.label,
+                    scopes=frozenset(args.scope or ("profile",)),
                 )
                 print(offered.code)
             elif args.action == "revoke":
@@ -107,19 +121,22 @@ async def _act(args: argparse.Namespace) -> int:
 
 async def _create(services: "DecisionServices", args: argparse.Namespace) -> str:
     scopes, bound = frozenset(args.scope), args.recommender and frozenset(args.recommender)
-    if scopes.isdisjoint(DEVICE_SCOPES):
+    if scopes.isdisjoint(PERSONAL_SCOPES):
         if args.client is not None:
-            raise InvalidArgument("--client", "is for keys with the scope profile")
+            raise InvalidArgument("--client", "is for keys with the scope profile or statement")
         return await services.keys.create(
             label=args.label, scopes=scopes, recommenders=bound, rate=args.rate
         )
-    if scopes != DEVICE_SCOPES or args.client is None or not bound:
+    if not scopes <= PERSONAL_SCOPES or args.client is None or not bound:
         raise InvalidArgument(
-            "--scope", "profile stands alone, and needs --client and --recommender"
+            "--scope",
+            "profile and statement go with no other scope, and need --client and --recommender",
         )
     if args.rate is not None:
         raise InvalidArgument("--rate", "devices' keys share device_requests_per_second")
-    device = await services.devices.create(client=args.client, recommenders=bound, label=args.label)
+    device = await services.devices.create(
+        client=args.client, recommenders=bound, label=args.label, scopes=scopes
+    )
     return device.key
 
 
@@ -133,7 +150,8 @@ async def _revoke(services: "DecisionServices", args: argparse.Namespace) -> Non
 async def _list(services: "DecisionServices", args: argparse.Namespace) -> None:
     if args.client is not None:
         for device in await services.devices.list(args.client):
-            print(f"{device.id}  {'profile':20}  {_bound(device.recommenders):20}  {device.label}")
+            scopes = ",".join(sorted(device.scopes))
+            print(f"{device.id}  {scopes:20}  {_bound(device.recommenders):20}  {device.label}")
         return
     for key in await services.keys.list():
         scopes = ",".join(sorted(key.scopes))

@@ -59,6 +59,7 @@ class Clients:
 
         The erasure is counted first, so that whatever is on its way through any worker is taken
         back (`discreet.state.tombstones`). What remains, and why, is in the certificate.
+        What was spent by day is erased: it tells when somebody was here.
         """
         recommenders = list((await self._registry.current()).recommenders.values())
         principals = {one.name: one.principal(client) for one in recommenders}
@@ -77,6 +78,9 @@ class Clients:
         found = await asyncio.gather(*(self._store.find_event(event=event) for event in events))
         await asyncio.gather(*(self._store.forget_event(event=event) for event in events))
         devices = await self._devices.revoke_all(client)
+        await asyncio.gather(
+            *(self._store.forget_days(principal) for principal in principals.values())
+        )
         forgotten = await asyncio.gather(*(one.forget(client) for one in recommenders))
         certificate = ErasureCertificate(
             client=client,

@@ -3,7 +3,7 @@
 A device needs a key of its own, and nobody should have to copy one by hand. The shop's server,
 which knows who is signed in, asks for a code for that client; the person's device trades it for a
 key. A code works once and for ten minutes; the key is bound to the client and to the recommenders
-that the code was for, and has the scope `profile` alone.
+that the code was for, and has the scope `profile`, or `statement`, or both.
 
 At rest there are digests only: of the code (keyed), of the key, of the client (keyed). The client
 id itself lies sealed in the code's entry, until the device has it.
@@ -24,7 +24,13 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from discreet.decisions.grants import DEVICE_SCOPES, ClientBinding, KeyGrant, require_label
+from discreet.decisions.grants import (
+    DEVICE_SCOPES,
+    PERSONAL_SCOPES,
+    ClientBinding,
+    KeyGrant,
+    require_label,
+)
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.decisions.tokens import Sealer
 from discreet.errors import InvalidArgument, TooManyDevices, UnknownCode
@@ -59,6 +65,7 @@ class EnrolledDevice:
     key: str
     client: str
     recommenders: frozenset[str]
+    scopes: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,7 @@ class DeviceRecord:
     label: str
     recommenders: frozenset[str]
     created_at: int
+    scopes: frozenset[str] = DEVICE_SCOPES
 
 
 class Devices:
@@ -90,18 +98,28 @@ class Devices:
         self._clock = clock
 
     async def offer_code(
-        self, *, client: str, recommenders: frozenset[str], label: str
+        self,
+        *,
+        client: str,
+        recommenders: frozenset[str],
+        label: str,
+        scopes: frozenset[str] = DEVICE_SCOPES,
     ) -> EnrolmentCode:
         """Return a code that one device may trade for a key for this client."""
         require_label(label)
-        await self._check(client, recommenders)
+        await self._check(client, recommenders, scopes)
         code = "".join(secrets.choice(_ALPHABET) for _ in range(_CODE_CHARACTERS))
         event = self._principals.code(code)
         expires_at = int(self._clock()) + CODE_SECONDS
         listed = {"code": True, "expires_at": expires_at}
         await self._list(client, event, listed)
         await self._store.claim_event(event=event, fingerprint=event, ttl=CODE_SECONDS)
-        content = {"client": client, "recommenders": sorted(recommenders), "label": label}
+        content = {
+            "client": client,
+            "recommenders": sorted(recommenders),
+            "label": label,
+            "scopes": sorted(scopes),
+        }
         (sealed,) = self._sealer.seal([json.dumps(content).encode()], purpose=_PURPOSE)
         await self._store.answer_event(event=event, answer=sealed, ttl=CODE_SECONDS)
         shown = "-".join(code[start : start + 4] for start in range(0, _CODE_CHARACTERS, 4))
@@ -121,7 +139,9 @@ class Devices:
             raise UnknownCode(_GONE)
         content = json.loads(self._sealer.open(found.answer, purpose=_PURPOSE))
         client = content["client"]
-        device = await self._write(client, frozenset(content["recommenders"]), content["label"])
+        scopes = frozenset(content["scopes"])
+        recommenders = frozenset(content["recommenders"])
+        device = await self._write(client, recommenders, content["label"], scopes)
         queue = self._queue(client)
         listed = await self._store.messages(queue=queue, most=_ALL)
         await self._store.forget_event(event=event)
@@ -133,12 +153,17 @@ class Devices:
         return device
 
     async def create(
-        self, *, client: str, recommenders: frozenset[str], label: str
+        self,
+        *,
+        client: str,
+        recommenders: frozenset[str],
+        label: str,
+        scopes: frozenset[str] = DEVICE_SCOPES,
     ) -> EnrolledDevice:
         """Make a device's key without a code."""
         require_label(label)
-        await self._check(client, recommenders)
-        return await self._write(client, recommenders, label)
+        await self._check(client, recommenders, scopes)
+        return await self._write(client, recommenders, label, scopes)
 
     async def grant_of(self, secret: str) -> KeyGrant | None:
         """Return what a device's key allows, or None. One look into the store."""
@@ -148,14 +173,19 @@ class Devices:
             return None
         record = json.loads(held.content)
         kept = ClientBinding(bytes.fromhex(record["holder"]), self._principals.holder)
-        return KeyGrant(key.hex(), DEVICE_SCOPES, frozenset(record["recommenders"]), kept)
+        scopes = frozenset(record.get("scopes", DEVICE_SCOPES)) & PERSONAL_SCOPES
+        return KeyGrant(key.hex(), scopes, frozenset(record["recommenders"]), kept)
 
     async def list(self, client: str) -> list[DeviceRecord]:
         """Return a client's devices, the oldest first."""
         listed = await self._listed(client)
         devices = [
             DeviceRecord(
-                name.hex(), held["label"], frozenset(held["recommenders"]), held["created_at"]
+                name.hex(),
+                held["label"],
+                frozenset(held["recommenders"]),
+                held["created_at"],
+                frozenset(held.get("scopes", DEVICE_SCOPES)),
             )
             for name, held in listed.items()
             if "code" not in held
@@ -188,7 +218,11 @@ class Devices:
             revoked += len(keys)
         return revoked
 
-    async def _check(self, client: str, recommenders: frozenset[str]) -> None:
+    async def _check(
+        self, client: str, recommenders: frozenset[str], scopes: frozenset[str]
+    ) -> None:
+        if not scopes or not scopes <= PERSONAL_SCOPES:
+            raise InvalidArgument("scopes", f"must be some of {', '.join(sorted(PERSONAL_SCOPES))}")
         if not recommenders:
             raise InvalidArgument("recommenders", "must name at least one")
         for name in sorted(recommenders):
@@ -204,14 +238,25 @@ class Devices:
                 f"a client has at most {MOST_DEVICES} devices and open codes; revoke one first"
             )
 
-    async def _write(self, client: str, recommenders: frozenset[str], label: str) -> EnrolledDevice:
+    async def _write(
+        self, client: str, recommenders: frozenset[str], label: str, scopes: frozenset[str]
+    ) -> EnrolledDevice:
         secret = DEVICE_PREFIX + secrets.token_urlsafe(32)
         key, bound = _digest_of(secret), sorted(recommenders)
-        created = {"label": label, "recommenders": bound, "created_at": int(self._clock())}
+        created = {
+            "label": label,
+            "recommenders": bound,
+            "scopes": sorted(scopes),
+            "created_at": int(self._clock()),
+        }
         await self._list(client, key, created)
-        record = {"holder": self._principals.holder(client).hex(), "recommenders": bound}
+        record = {
+            "holder": self._principals.holder(client).hex(),
+            "recommenders": bound,
+            "scopes": sorted(scopes),
+        }
         await self._store.save(key=key, content=json.dumps(record).encode())
-        return EnrolledDevice(key.hex(), secret, client, recommenders)
+        return EnrolledDevice(key.hex(), secret, client, recommenders, scopes)
 
     async def _list(self, client: str, name: bytes, held: dict[str, Any]) -> None:
         content = json.dumps(held).encode()

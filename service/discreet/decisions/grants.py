@@ -1,8 +1,9 @@
 """What a key allows: scopes, and how far they reach.
 
-A key may be bound to recommenders: then it opens nothing of any other. A key that lives on a
-person's device is bound to that person's client id as well, and has the scope `profile` alone: it
-may send, replace and withdraw that client's profile, and ask for recommendations for it.
+A key may be bound to recommenders: then it opens nothing of any other. A key that a person holds
+is bound to that person's client id as well. With the scope `profile` it may send, replace and
+withdraw that client's profile, and ask for recommendations for it; with the scope `statement` it
+may read what was spent of that client's budgets.
 
 The client is kept as a keyed digest, like every client id in the store.
 """
@@ -15,7 +16,9 @@ from discreet.errors import InvalidArgument, NotAllowed
 SCOPES = frozenset({"serve", "admin", "peer", "metrics"})
 """What a key that an operator makes may have."""
 DEVICE_SCOPES = frozenset({"profile"})
-"""What a key on a person's device has."""
+"""What a key on a person's device has, unless it was asked for otherwise."""
+PERSONAL_SCOPES = DEVICE_SCOPES | {"statement"}
+"""What a key that is bound to one client may have: to act for it, or to read its statement."""
 
 
 LONGEST_LABEL = 100

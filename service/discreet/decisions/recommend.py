@@ -33,6 +33,7 @@ from discreet.families.questions import (
     RetryMark,
 )
 from discreet.privacy.charges import Charge
+from discreet.state.stores import Account
 
 _MOST_TOGETHER = 250
 """Questions of a batch that are debited and decided as one."""
@@ -212,7 +213,8 @@ class RecommendRequests:
             answers[row] = answer
             kinds.setdefault((one.outcome, one.charge), []).append(answer)
             if budget is not None and one.ledger is not None and one.charge != FREE:
-                for tenths in budget.reached(spent=one.ledger.answers, charge=one.charge):
+                spent = one.ledger.spent(Account.ANSWERS, budget.window)
+                for tenths in budget.reached(spent=spent, charge=one.charge):
                     self._observer.reached(
                         recommender=recommender.name, algorithm=recommender.algorithm, tenths=tenths
                     )

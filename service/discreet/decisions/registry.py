@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from discreet.decisions.ledger_groups import fix_ledger
 from discreet.decisions.tokens import GENERATION_BYTES
 from discreet.errors import (
     DiscreetError,
@@ -309,6 +310,8 @@ class RecommenderRegistry:
                 break
             # Built before it is stored: a document that cannot be served must not be stored.
             self._build(name, changed)
+            if standing is None:
+                await fix_ledger(self._store, name, changed.document.ledger)
             if await self._store.put_document(name=full, document=content, expected=expected):
                 await self.settle()
                 break
@@ -378,6 +381,8 @@ def _refuse_reshaping(old: RecommenderDocument, new: RecommenderDocument) -> Non
     before, after = old.fixed(), new.fixed()
     for field in before:
         if before[field] != after.get(field):
+            if field == "ledger":
+                raise InvalidArgument(field, "cannot change: it would give everybody a new budget")
             raise InvalidArgument(
                 field, "cannot change without losing what was learned; DELETE the recommender first"
             )

@@ -123,6 +123,7 @@ def _encode(answer: Recommendation) -> bytes:
         privacy.epsilon,
         privacy.spent and [privacy.spent.epsilon, privacy.spent.delta],
         privacy.remaining and [privacy.remaining.epsilon, privacy.remaining.delta],
+        privacy.resets_at,
     ]
     return json.dumps(answer._replace(privacy=report)).encode()  # type: ignore[arg-type]
 
@@ -130,12 +131,13 @@ def _encode(answer: Recommendation) -> bytes:
 def _decode(content: bytes) -> Recommendation:
     values = json.loads(content)
     fields = Recommendation._make(values)
-    epsilon, spent, remaining = values[Recommendation._fields.index("privacy")]
+    epsilon, spent, remaining, resets_at = values[Recommendation._fields.index("privacy")]
     return fields._replace(
         items=tuple(fields.items),
         privacy=PrivacyReport(
             epsilon=epsilon,
             spent=spent and Budget(*spent),
             remaining=remaining and Budget(*remaining),
+            resets_at=resets_at,
         ),
     )

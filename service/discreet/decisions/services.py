@@ -22,6 +22,7 @@ from discreet.decisions.recommend import RecommendRequests
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.decisions.release import Releaser
 from discreet.decisions.retries import StoredAnswers
+from discreet.decisions.statements import Statements
 from discreet.decisions.tokens import KEY_BYTES, Sealer
 from discreet.families.contract import Recommender, Resources
 from discreet.families.observer import NullObserver, Observer
@@ -46,6 +47,7 @@ class DecisionServices:
     forwards: ForwardRequests
     clients: Clients
     rates: KeyRates
+    statements: Statements
     releaser: Releaser
     background: Background
 
@@ -178,6 +180,7 @@ async def _joined(
             store=store, registry=registry, devices=devices, principals=principals, clock=clock
         ),
         rates=rates or KeyRates(),
+        statements=Statements(store=store, registry=registry),
         releaser=releaser,
         background=background,
     )

@@ -47,6 +47,8 @@ class DecidingRecommender(ABC, Generic[M]):
         """
         document = stored.document
         self.name = name
+        self.purpose = name.encode()
+        """What a client's ledger says, by day, that it was debited for."""
         self.stored = stored
         self.generation = stored.generation
         self.ttl = document.decision_ttl_seconds
@@ -82,6 +84,9 @@ class DecidingRecommender(ABC, Generic[M]):
     """What learning from a client may cost; None if it is free or exact."""
     refuses: bool = False
     """Whether a client whose budget is spent is refused, not answered from the model alone."""
+
+    debits_clients: ClassVar[bool] = True
+    """Whether clients have a ledger here that they can be told about."""
 
     releases: ReleasesDocument | None = None
     """When models are released, by the clock; None if the family says so itself (`due`)."""
@@ -129,7 +134,7 @@ class DecidingRecommender(ABC, Generic[M]):
 
     def principal(self, client: str) -> bytes:
         """Return the digest under which a client's ledger and own sums stand."""
-        return self.principals.client(self.name, client)
+        return self.principals.client(self.name, client, group=self.stored.document.ledger)
 
     @abstractmethod
     def question(self, ask: Ask) -> Question:
@@ -179,15 +184,15 @@ class DecidingRecommender(ABC, Generic[M]):
         self.asked = True
         current = self.current.model
         prices = [self.price(question) for question in questions]
-        limit = NO_LIMIT if self.answers_budget is None else self.answers_budget.limit
-        debiting = self.store.spend(
-            [
-                Debit(question.client, price, limit)
-                if mark is None or price == FREE
-                else Debit(question.client, price, limit, Account.ANSWERS, *mark)
-                for question, price, mark in zip(questions, prices, marks, strict=True)
-            ]
-        )
+        budget = self.answers_budget
+        limit, window = (NO_LIMIT, 0) if budget is None else (budget.limit, budget.window)
+        wanted = []
+        for question, price, mark in zip(questions, prices, marks, strict=True):
+            one = Debit(question.client, price, limit, window=window, purpose=self.purpose)
+            if mark is not None and price != FREE:
+                one = one._replace(marker=mark.digest, marker_ttl=mark.ttl)
+            wanted.append(one)
+        debiting = self.store.spend(wanted)
         reading = self.read_own(questions)
         debits = await debiting
         own = await reading
@@ -241,7 +246,7 @@ class DecidingRecommender(ABC, Generic[M]):
         budget = self.answers_budget
         if budget is None or answered.ledger is None:
             return UNPROTECTED
-        return budget.report(spent=answered.ledger.answers, charge=answered.charge)
+        return budget.report(answered.ledger, Account.ANSWERS, answered.charge)
 
 
 _UNDECIDED = Underpaid("nothing was decided for this question")

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
+from discreet.families.documents import WindowedBudgetDocument
 from discreet.privacy.accountants import Budget, EitherAccountant
 from discreet.privacy.charges import NANO, UNLIMITED, Charge
 from discreet.privacy.events import Composed, PrivacyEvent
-from discreet.state.stores import NO_CHARGE
+from discreet.state.stores import NO_CHARGE, Account, Ledger
 
 FREE = NO_CHARGE
 _MOST_PRICES = 1_024
@@ -23,12 +24,14 @@ def rho_of(charge: Charge) -> float | None:
 class PrivacyReport:
     """What something cost, and where the account that paid for it stands after it.
 
-    All None where nothing is protected.
+    All None where nothing is protected. `resets_at` is when the budget's window ends, in seconds
+    since the epoch: the same for everybody. None if the budget is for ever.
     """
 
     epsilon: float | None
     spent: Budget | None
     remaining: Budget | None
+    resets_at: int | None = None
 
 
 UNPROTECTED = PrivacyReport(None, None, None)
@@ -39,17 +42,31 @@ class BudgetPolicy:
 
     A release is admitted if the sum of epsilons or the sum of rhos admits it
     (`accountants.EitherAccountant`). `reserved_delta` is the part of the budget's delta that is
-    kept for releases which have a delta of their own.
+    kept for releases which have a delta of their own. With a `window` in seconds the limit is for
+    what is spent in one window, else for ever.
     """
 
-    def __init__(self, *, epsilon: float, delta: float = 0.0, reserved_delta: float = 0.0) -> None:
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        reserved_delta: float = 0.0,
+        window: int = 0,
+    ) -> None:
         self.budget = Budget(epsilon=epsilon, delta=delta)
+        self.window = window
         self._rule = EitherAccountant(reserved_delta)
         self.limit = self._rule.limit(self.budget)
         self._prices: dict[tuple[PrivacyEvent, ...], Charge] = {}
         # Ledgers grow by the same few amounts, so that most of them stand where another stood.
         self._report = lru_cache(maxsize=_MOST_REPORTS)(self._compute_report)
         self._reached = lru_cache(maxsize=_MOST_REPORTS)(self._compute_reached)
+
+    @classmethod
+    def of(cls, document: WindowedBudgetDocument) -> "BudgetPolicy":
+        """Return the policy of a document's budget."""
+        return cls(epsilon=document.epsilon, delta=document.delta, window=document.seconds)
 
     def charge(self, events: tuple[PrivacyEvent, ...]) -> Charge:
         """Return what these releases cost together; they repeat, so their prices are kept."""
@@ -60,9 +77,19 @@ class BudgetPolicy:
                 self._prices[events] = known
         return known
 
-    def report(self, *, spent: Charge, charge: Charge = FREE) -> PrivacyReport:
-        """Return how an account stands that has just been charged `charge`."""
-        return self._report(spent, charge)
+    def report(self, ledger: Ledger, account: Account, charge: Charge = FREE) -> PrivacyReport:
+        """Return how an account stands that has just been charged `charge`.
+
+        The ledger must come from a debit under this policy, perhaps of nothing: then its window is
+        the one of that moment.
+        """
+        window = ledger.window(self.window)
+        ends_at = None if window is None else window.ends_at
+        return self._report(ledger.spent(account, self.window), charge, ends_at)
+
+    def spent(self, charge: Charge) -> Budget:
+        """Return what charges that sum to this have given away, at the budget's delta."""
+        return self._rule.spent(charge, self.budget)
 
     def reached(self, *, spent: Charge, charge: Charge) -> range:
         """Return which tenths of the budget `charge`, the last part of `spent`, has filled up.
@@ -88,9 +115,12 @@ class BudgetPolicy:
         ]
         return 1 + min([TENTHS, *shares])
 
-    def _compute_report(self, spent: Charge, charge: Charge) -> PrivacyReport:
+    def _compute_report(
+        self, spent: Charge, charge: Charge, resets_at: int | None
+    ) -> PrivacyReport:
         return PrivacyReport(
             epsilon=charge.nano_epsilon / NANO,
             spent=self._rule.spent(spent, self.budget),
             remaining=self._rule.remaining(spent, self.budget),
+            resets_at=resets_at,
         )

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from discreet.errors import DiscreetError, InvalidArgument, RewardConflict
 from discreet.families.answering import DecidingRecommender
-from discreet.families.budgets import UNPROTECTED, BudgetPolicy, PrivacyReport
+from discreet.families.budgets import UNPROTECTED, PrivacyReport
 from discreet.families.cards import GuaranteeCard
 from discreet.families.observer import ReleasedFigures
 from discreet.families.questions import (
@@ -35,9 +35,16 @@ from discreet.families.questions import (
 )
 from discreet.families.resources import Current as Current
 from discreet.families.resources import Resources as Resources
-from discreet.privacy.charges import Charge
 from discreet.privacy.noise import NoiseSource
-from discreet.state.stores import NO_LIMIT, ClaimOutcome, FeedbackRecord, Learned, Vector
+from discreet.state.stores import (
+    NO_LIMIT,
+    Account,
+    ClaimOutcome,
+    Debit,
+    FeedbackRecord,
+    Learned,
+    Vector,
+)
 
 REWARD_STEPS = 2**20
 """Rewards are kept and compared in steps this fine: equal after rounding means equal."""
@@ -118,6 +125,8 @@ class Recommender(DecidingRecommender[M]):
             increments=lesson.increments,
             charge=lesson.charge,
             limit=NO_LIMIT if budget is None else budget.limit,
+            window=0 if budget is None else budget.window,
+            purpose=self.purpose,
         )
 
     async def _receipt(self, one: PendingFeedback, learned: Learned) -> Receipt | DiscreetError:
@@ -192,12 +201,16 @@ class Recommender(DecidingRecommender[M]):
 
     async def budgets(self, client: str) -> tuple[PrivacyReport, PrivacyReport]:
         """Return how the accounts stand that pay for this client's answers and feedback."""
-        (ledger,) = await self.store.ledgers([self.principal(client)])
-        return (
-            _standing(self.answers_budget, ledger.answers),
-            _standing(self.feedback_budget, ledger.feedback),
+        principal = self.principal(client)
+        policies = (self.answers_budget, self.feedback_budget)
+        # Debits of nothing: they tell how the ledger stands now, by the clock that windows go by.
+        debited = await self.store.spend(
+            [Debit(principal, window=policy.window if policy else 0) for policy in policies]
         )
-
-
-def _standing(budget: BudgetPolicy | None, spent: Charge) -> PrivacyReport:
-    return UNPROTECTED if budget is None else budget.report(spent=spent)
+        reports = []
+        for account, policy, found in zip(Account, policies, debited, strict=True):
+            if isinstance(found, DiscreetError):
+                raise found
+            report = UNPROTECTED if policy is None else policy.report(found.ledger, account)
+            reports.append(report)
+        return reports[0], reports[1]

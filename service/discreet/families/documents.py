@@ -138,14 +138,45 @@ class BudgetDocument(Document):
     delta: Number = Field(default=1e-6, ge=0, lt=1)
 
 
+_UNITS = {"h": 3_600, "d": 86_400, "w": 7 * 86_400}
+_LONGEST_WINDOW = 366 * 86_400
+
+
+def _window_length(text: str) -> str:
+    if int(text[:-1]) * _UNITS[text[-1]] > _LONGEST_WINDOW:
+        raise ValueError("must be at most 366d")
+    return text
+
+
+Window = Annotated[
+    str, Field(pattern=r"^[1-9][0-9]{0,3}[hdw]$", strict=True), AfterValidator(_window_length)
+]
+"""A length of time: hours, days or weeks (12h, 30d, 4w), at most 366 days."""
+
+
+class WindowedBudgetDocument(BudgetDocument):
+    """The most that all answers, or all feedback, of one client may reveal, ever or in a window."""
+
+    per: Window | None = Field(
+        default=None,
+        description="The budget is for each window of this length (12h, 30d, 4w), by the store's "
+        "clock and for everybody alike. Left out: for ever.",
+    )
+
+    @property
+    def seconds(self) -> int:
+        """The length of a window; 0 if the budget is for ever."""
+        return 0 if self.per is None else int(self.per[:-1]) * _UNITS[self.per[-1]]
+
+
 class AnswersPrivacyDocument(Document):
     """What an answer may reveal about the client it is for."""
 
-    epsilon: Number = Field(default=1.0, gt=0, le=50, description="For one recommended item.")
-    budget: BudgetDocument = Field(
-        default=BudgetDocument(epsilon=20.0),
-        description="For all answers to one client. When it is spent, answers are made from the "
-        "released model alone.",
+    epsilon: Number = Field(default=0.25, gt=0, le=50, description="For one personal item.")
+    budget: WindowedBudgetDocument = Field(
+        default=WindowedBudgetDocument(epsilon=8.0, per="30d"),
+        description="For all answers to one client, ever or in a window. When it is spent, answers "
+        "are made from the released model alone.",
     )
     personal_slots: int = Field(
         default=1,
@@ -174,10 +205,10 @@ class FeedbackPrivacyDocument(Document):
         default=1.0, ge=0.001, le=50, description="For one piece of feedback, for ever."
     )
     delta: Number = Field(default=1e-6, gt=1e-12, le=0.1)
-    budget: BudgetDocument = Field(
-        default=BudgetDocument(epsilon=8.0),
-        description="For all feedback of one client. When it is spent, feedback is accepted and "
-        "not learned from.",
+    budget: WindowedBudgetDocument = Field(
+        default=WindowedBudgetDocument(epsilon=8.0, per="30d"),
+        description="For all feedback of one client, ever or in a window. When it is spent, "
+        "feedback is accepted and not learned from.",
     )
 
     @model_validator(mode="after")
@@ -247,6 +278,14 @@ class RecommenderDocument(Document):
 
     algorithm: str
     items: list[ItemDocument] = Field(default_factory=list, max_length=MOST_ITEMS)
+    ledger: str | None = Field(
+        default=None,
+        pattern=NAME_PATTERN,
+        strict=True,
+        description="Recommenders that name the same group here share each client's ledger: what "
+        "one spends is spent for all. Each checks its own budget. Left out: a ledger of its own. "
+        "It is fixed for good with the recommender's name.",
+    )
     decision_ttl_seconds: int = Field(
         default=86_400,
         ge=1,
@@ -257,7 +296,7 @@ class RecommenderDocument(Document):
 
     def fixed(self) -> Mapping[str, object]:
         """Return what cannot change without losing what was learned, by field."""
-        return {"algorithm": self.algorithm}
+        return {"algorithm": self.algorithm, "ledger": self.ledger}
 
     def owners(self) -> list[str]:
         """Return who owns a slot in every vector of statistics: items, and whatever else learns."""

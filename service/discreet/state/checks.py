@@ -113,7 +113,13 @@ def debit(value: Debit) -> Debit:
     if value.marker is not None:
         digest("marker", value.marker)
         ttl("marker_ttl", value.marker_ttl)
+    _windowed(value)
     return value
+
+
+def _windowed(value: Debit | FeedbackRecord) -> None:
+    _whole("window", value.window, 0, LONGEST_TTL)
+    _sized("purpose", value.purpose, 0, MOST_DIGEST)
 
 
 def feedback_record(value: FeedbackRecord) -> FeedbackRecord:
@@ -123,6 +129,7 @@ def feedback_record(value: FeedbackRecord) -> FeedbackRecord:
     digest("claim", value.claim)
     _whole("reward", value.reward, INT64.start, INT64.stop - 1)
     ttl("claim_ttl", value.claim_ttl)
+    _windowed(value)
     if not value.increments:
         raise InvalidArgument("increments", "must add something")
     for block, increments in value.increments.items():

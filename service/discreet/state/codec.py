@@ -6,17 +6,24 @@ place and converts to native order once.
 """
 
 import struct
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 
 from discreet.privacy.charges import UNLIMITED, Charge, Limit
-from discreet.state.stores import Ledger, Vector
+from discreet.state.stores import Account, DaySpending, Ledger, LedgerWindow, Vector
 
 _PACKED = np.dtype(">i8")
 _TERMS = struct.Struct(">6q")
 _COLUMNS = struct.Struct(">3q")
+_WINDOW = struct.Struct(">2I")
+_DAY = struct.Struct(">IB")
 ACCOUNT_BYTES = _COLUMNS.size
+_LEDGER_BYTES = 2 * ACCOUNT_BYTES
+_WINDOW_BYTES = _WINDOW.size + _LEDGER_BYTES
+_DAY_VALUE = (4, 7, 7, 7)
+"""Bytes of each number in a day's entry: debits, and the three columns."""
 
 
 def pack_vector(vector: Vector) -> bytes:
@@ -50,14 +57,58 @@ def pack_terms(charge: Charge, limit: Limit) -> bytes:
 def unpack_ledger(stored: bytes | None) -> Ledger:
     """Return what a ledger holds; no ledger holds nothing.
 
-    The feedback account is left out while it is empty. Raises ValueError for bytes that no debit
-    can have written.
+    The feedback account is left out while nothing follows the first; windows follow the accounts.
+    Raises ValueError for bytes that no debit can have written.
     """
     if stored is None:
         return Ledger()
     if len(stored) == ACCOUNT_BYTES:
         return Ledger(unpack_charge(stored))
-    return Ledger(unpack_charge(stored[:ACCOUNT_BYTES]), unpack_charge(stored[ACCOUNT_BYTES:]))
+    windows = tuple(
+        _unpack_window(stored[start : start + _WINDOW_BYTES])
+        for start in range(_LEDGER_BYTES, len(stored), _WINDOW_BYTES)
+    )
+    return Ledger(*_unpack_accounts(stored[:_LEDGER_BYTES]), windows)
+
+
+def unpack_parts(reply: Sequence[bytes | None]) -> Ledger:
+    """Return what a ledger holds, from its accounts and its windows as they are stored."""
+    accounts, windows = reply
+    if not windows:
+        return unpack_ledger(accounts)
+    return unpack_ledger((accounts or b"").ljust(_LEDGER_BYTES, b"\0") + windows)
+
+
+def _unpack_accounts(stored: bytes) -> tuple[Charge, Charge]:
+    return unpack_charge(stored[:ACCOUNT_BYTES]), unpack_charge(stored[ACCOUNT_BYTES:])
+
+
+def _unpack_window(stored: bytes) -> LedgerWindow:
+    if len(stored) != _WINDOW_BYTES:
+        raise ValueError("a ledger of the wrong length")
+    seconds, number = _WINDOW.unpack_from(stored)
+    if not seconds:
+        raise ValueError("a ledger with a window of no length")
+    return LedgerWindow(seconds, number, *_unpack_accounts(stored[_WINDOW.size :]))
+
+
+def unpack_days(reply: Sequence[bytes]) -> list[DaySpending]:
+    """Return what was spent by day, in ascending order, from all of a ledger's names and values."""
+    days = []
+    for name, value in zip(reply[::2], reply[1::2], strict=True):
+        if not name.startswith(b"d"):
+            continue
+        day, account = _DAY.unpack_from(name, 1)
+        if len(value) != sum(_DAY_VALUE):
+            raise ValueError("a day's entry of the wrong length")
+        numbers, start = [], 0
+        for size in _DAY_VALUE:
+            numbers.append(int.from_bytes(value[start : start + size], "big"))
+            start += size
+        uses, *columns = numbers
+        charge = Charge(*columns)
+        days.append(DaySpending(day, Account(account), name[1 + _DAY.size :], uses, charge))
+    return sorted(days, key=lambda one: one[:3])
 
 
 @lru_cache(maxsize=4_096)

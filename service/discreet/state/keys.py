@@ -52,7 +52,10 @@ class StoreKeys:
         return self._shards[shard] + b"w"
 
     def ledger(self, principal: bytes) -> bytes:
-        """Return the key of what a principal has spent. Never expires."""
+        """Return the key of a hash: what a principal has spent, ever, in windows and by day.
+
+        Never expires.
+        """
         return self._shards[shard_of(principal)] + b"l" + principal
 
     def markers(self, principal: bytes) -> bytes:

@@ -19,10 +19,11 @@ from discreet.state.stores import Event, Registry
 
 
 class MemoryStore(MemorySums, MemoryValues):
-    """Every method of `stores.Store`; `clock` counts seconds and decides what has expired."""
+    """Every method of `stores.Store`; `clock` counts seconds since the epoch: it
+    decides what has expired and which window it is."""
 
     def __init__(
-        self, *, clock: Callable[[], float] = time.monotonic, rng: random.Random | None = None
+        self, *, clock: Callable[[], float] = time.time, rng: random.Random | None = None
     ) -> None:
         MemorySums.__init__(self, clock=clock)
         MemoryValues.__init__(self, clock=clock)

@@ -8,12 +8,14 @@ from discreet.errors import DiscreetError, StateOverflow
 from discreet.privacy.charges import UNLIMITED, Charge
 from discreet.state import checks
 from discreet.state.expiring import Expiring
+from discreet.state.ledgers import DAY_SECONDS, KEPT_DAYS, booked, turned
 from discreet.state.ready import Ready
 from discreet.state.stores import (
     NO_CHARGE,
     OWN,
     Account,
     ClaimOutcome,
+    DaySpending,
     Debit,
     Debited,
     FeedbackRecord,
@@ -32,6 +34,7 @@ class MemorySums:
     def __init__(self, *, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._ledgers: dict[bytes, Ledger] = {}
+        self._days: dict[bytes, dict[tuple[int, Account, bytes], DaySpending]] = {}
         self._markers: dict[bytes, Expiring[tuple[bytes, Account, Charge], None]] = {}
         self._claims: Expiring[tuple[bytes, bytes], tuple[int, bool]] = Expiring(clock)
         self._open: dict[bytes, dict[bytes, Vector]] = {}
@@ -46,7 +49,7 @@ class MemorySums:
         return Ready([self._spend(each) for each in debits])
 
     def _spend(self, debit: Debit) -> Debited:
-        ledger = self._ledgers.get(debit.principal, Ledger())
+        ledger = self._ledger(debit.principal, debit.window)
         if debit.marker is None:
             return self._debit(debit, ledger)
         markers = self._markers.get(debit.principal)
@@ -63,16 +66,37 @@ class MemorySums:
     def _debit(self, debit: Debit, ledger: Ledger) -> Debited:
         if debit.charge == NO_CHARGE:
             return Debited(True, ledger)
-        total = ledger[debit.account] + debit.charge
-        if not debit.limit.admits(total):
+        after = booked(ledger, debit.account, debit.charge)
+        if not debit.limit.admits(after.spent(debit.account, debit.window)):
             return Debited(False, ledger)
-        return Debited(True, self._book(debit.principal, ledger, debit.account, total))
+        self._book(debit.principal, after, debit.account, debit.purpose, debit.charge)
+        return Debited(True, after)
 
-    def _book(self, principal: bytes, ledger: Ledger, account: Account, total: Charge) -> Ledger:
-        accounts = list(ledger)
-        accounts[account] = total
-        booked = self._ledgers[principal] = Ledger(*accounts)
-        return booked
+    def _ledger(self, principal: bytes, window: int) -> Ledger:
+        """Return a ledger as it stands at this moment."""
+        return turned(self._ledgers.get(principal, Ledger()), window, self._clock())
+
+    def _book(
+        self, principal: bytes, after: Ledger, account: Account, purpose: bytes, charge: Charge
+    ) -> None:
+        """Keep a ledger after a charge, and the charge by day."""
+        self._ledgers[principal] = after
+        today = int(self._clock() // DAY_SECONDS)
+        days = self._days.setdefault(principal, {})
+        key = (today, account, purpose)
+        if key not in days:
+            for old in [each for each in days if each[0] + KEPT_DAYS <= today]:
+                del days[old]
+        found = days.get(key, DaySpending(*key, 0, NO_CHARGE))
+        days[key] = DaySpending(*key, found.uses + 1, found.charge + charge)
+
+    def days(self, principal: bytes) -> Awaitable[Sequence[DaySpending]]:
+        held = self._days.get(checks.digest("principal", principal), {})
+        return Ready([held[key] for key in sorted(held)])
+
+    def forget_days(self, principal: bytes) -> Awaitable[None]:
+        self._days.pop(checks.digest("principal", principal), None)
+        return Ready(None)
 
     def ledgers(self, principals: Sequence[bytes]) -> Awaitable[Sequence[Ledger]]:
         checks.digests("principals", principals)
@@ -90,18 +114,19 @@ class MemorySums:
         return Ready([self._learn(each) for each in records])
 
     def _learn(self, one: FeedbackRecord) -> Learned | DiscreetError:
-        ledger = self._ledgers.get(one.principal, Ledger())
+        ledger = self._ledger(one.principal, one.window)
         key = (one.principal, one.claim)
         standing = self._claims.get(key)
         if standing is not None:
             reward, added = standing
             outcome = ClaimOutcome.DUPLICATE if reward == one.reward else ClaimOutcome.CONFLICT
             return Learned(outcome, added, NO_CHARGE, ledger)
-        price, count = NO_CHARGE, 0
+        price, count, after = NO_CHARGE, 0, ledger
         if one.charge != NO_CHARGE:
             count = self._counts.get(one.generation, {}).get(one.principal, 0) + 1
             price = nth_price(one.charge, count)
-            if not one.limit.admits(ledger.feedback + price):
+            after = booked(ledger, Account.FEEDBACK, price)
+            if not one.limit.admits(after.spent(Account.FEEDBACK, one.window)):
                 self._claims.put(key, (one.reward, False), one.claim_ttl)
                 return Learned(ClaimOutcome.COUNTED, False, NO_CHARGE, ledger)
         try:
@@ -110,9 +135,9 @@ class MemorySums:
             return overflow
         if count:
             self._counts.setdefault(one.generation, {})[one.principal] = count
-            ledger = self._book(one.principal, ledger, Account.FEEDBACK, ledger.feedback + price)
+            self._book(one.principal, after, Account.FEEDBACK, one.purpose, price)
         self._claims.put(key, (one.reward, True), one.claim_ttl)
-        return Learned(ClaimOutcome.COUNTED, True, price, ledger)
+        return Learned(ClaimOutcome.COUNTED, True, price, after)
 
     def _add(self, one: FeedbackRecord) -> None:
         """Add all increments or none."""

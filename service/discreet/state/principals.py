@@ -21,15 +21,17 @@ class Principals:
         self._certificate = hashlib.blake2b(key=pepper, digest_size=32, person=b"certificate")
         self._request = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"request")
 
-    def client(self, recommender: str, client: str) -> bytes:
-        """The ledger of a client with a recommender.
+    def client(self, recommender: str, client: str, *, group: str | None = None) -> bytes:
+        """The ledger of a client with a recommender, or with all recommenders of a ledger group.
 
-        It follows the recommender's *name*: removing a recommender and creating it anew must not
-        open fresh ledgers for the same people.
+        It follows the recommender's *name*, or the group's: removing a recommender and creating it
+        anew must not open fresh ledgers for the same people.
         """
         digest = self._client.copy()
-        # A name has no NUL, so the pair cannot be split in two ways.
-        digest.update(recommender.encode() + b"\0" + client.encode())
+        # Names have neither NUL nor a colon, so no pair can be split in two ways, and no
+        # recommender has a group's ledger.
+        owner = recommender if group is None else f"group:{group}"
+        digest.update(owner.encode() + b"\0" + client.encode())
         return digest.digest()
 
     def event(self, event_id: str) -> bytes:

@@ -12,12 +12,19 @@ import numpy as np
 from discreet.errors import DiscreetError, StateOverflow
 from discreet.state import checks, replies, scripts
 from discreet.state.client import StoreCommand, Word
-from discreet.state.codec import ACCOUNT_BYTES, pack_terms, unpack_ledger, unpack_vector
+from discreet.state.codec import (
+    ACCOUNT_BYTES,
+    pack_terms,
+    unpack_days,
+    unpack_parts,
+    unpack_vector,
+)
 from discreet.state.keys import frozen_sums
 from discreet.state.redis_commands import PendingAnswer, RedisCommands
 from discreet.state.stores import (
     NO_CHARGE,
     SHARDS,
+    DaySpending,
     Debit,
     Debited,
     FeedbackRecord,
@@ -40,23 +47,35 @@ class RedisSums(RedisCommands):
         return self._ask_fenced(replies.debited, shards, commands)
 
     def _debit(self, debit: Debit) -> StoreCommand:
-        principal, charge, limit, account, marker, marker_ttl = checks.debit(debit)
+        principal, charge, limit, account, marker, marker_ttl, window, purpose = checks.debit(debit)
         shard = shard_of(principal)
         ledger = self._keys.ledger(principal)
         fence, carried = self._keys.fence(shard), self._fence.carried(shard)
         terms = pack_terms(charge, limit)
         if marker is None:
             # Running it twice would debit twice, unless there is nothing to debit.
-            call = scripts.SPEND.call((ledger, fence), terms, int(account), carried)
+            call = scripts.SPEND.call(
+                (ledger, fence), terms, int(account), window, purpose, carried
+            )
             return StoreCommand(ledger, call, charge == NO_CHARGE)
         paid_for = marker + bytes((account,)) + terms[:ACCOUNT_BYTES]
         keys = (ledger, self._keys.markers(principal), fence)
-        call = scripts.SPEND.call(keys, terms, int(account), paid_for, marker_ttl * 1000, carried)
+        marked = (paid_for, marker_ttl * 1000)
+        call = scripts.SPEND.call(keys, terms, int(account), window, purpose, *marked, carried)
         return StoreCommand(ledger, call)
 
     def ledgers(self, principals: Sequence[bytes]) -> Awaitable[Sequence[Ledger]]:
         keys = [self._keys.ledger(each) for each in checks.digests("principals", principals)]
-        return self._ask_all(unpack_ledger, [StoreCommand(key, (b"GET", key)) for key in keys])
+        commands = [StoreCommand(key, (b"HMGET", key, b"l", b"w")) for key in keys]
+        return self._ask_all(unpack_parts, commands)
+
+    def days(self, principal: bytes) -> Awaitable[Sequence[DaySpending]]:
+        ledger = self._keys.ledger(checks.digest("principal", principal))
+        return self._ask(unpack_days, ledger, (b"HGETALL", ledger))
+
+    def forget_days(self, principal: bytes) -> Awaitable[None]:
+        ledger = self._keys.ledger(checks.digest("principal", principal))
+        return self._ask(replies.nothing, ledger, scripts.FORGET_DAYS.call((ledger,)))
 
     def forget_markers(self, principal: bytes) -> Awaitable[Sequence[bytes]]:
         markers = self._keys.markers(checks.digest("principal", principal))
@@ -74,7 +93,7 @@ class RedisSums(RedisCommands):
         return self._ask_fenced(replies.learned, shards, commands)
 
     def _record(self, one: FeedbackRecord) -> StoreCommand:
-        principal, generation, claim, reward, ttl, increments, charge, limit = (
+        principal, generation, claim, reward, ttl, increments, charge, limit, window, purpose = (
             checks.feedback_record(one)
         )
         shard = shard_of(principal)
@@ -94,7 +113,8 @@ class RedisSums(RedisCommands):
             for pair in amounts:
                 additions += pair
         additions.append(self._fence.carried(shard))
-        call = scripts.LEARN.call(keys, reward, ttl * 1000, principal, terms, *additions)
+        fixed = (reward, ttl * 1000, principal, terms, window, purpose)
+        call = scripts.LEARN.call(keys, *fixed, *additions)
         return StoreCommand(ledger, call)
 
     def freeze(self, *, generation: bytes, number: int) -> Awaitable[None]:

@@ -31,6 +31,7 @@ class LuaScript:
 
 SPEND = LuaScript("spend", "ledger", fenced=True)
 FORGET_MARKERS = LuaScript("forget_markers")
+FORGET_DAYS = LuaScript("forget_days")
 LEARN = LuaScript("learn", "ledger", fenced=True)
 FREEZE = LuaScript("freeze")
 FROZEN = LuaScript("frozen")

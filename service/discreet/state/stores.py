@@ -21,7 +21,7 @@ shards up.
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -29,6 +29,11 @@ import numpy.typing as npt
 
 from discreet.errors import DiscreetError
 from discreet.privacy.charges import UNLIMITED, Charge, Limit
+from discreet.state.ledgers import NO_CHARGE as NO_CHARGE
+from discreet.state.ledgers import Account as Account
+from discreet.state.ledgers import DaySpending as DaySpending
+from discreet.state.ledgers import Ledger as Ledger
+from discreet.state.ledgers import LedgerWindow as LedgerWindow
 from discreet.state.store_values import Blob as Blob
 from discreet.state.store_values import Blobs as Blobs
 from discreet.state.store_values import Configurations as Configurations
@@ -44,27 +49,12 @@ from discreet.state.store_values import Written as Written
 Vector = npt.NDArray[np.int64]
 
 SHARDS = 64
-SCHEMA = 2
+SCHEMA = 3
 """The layout of what is stored. A server refuses a store that was written under another one."""
 
-NO_CHARGE = Charge()
 NO_LIMIT = Limit()
 EXACT = Charge(nano_epsilon=UNLIMITED, nano_rho=UNLIMITED)
 """What a release without any noise is booked as: unlimited, for good."""
-
-
-class Account(IntEnum):
-    """The two budgets of a principal."""
-
-    ANSWERS = 0
-    FEEDBACK = 1
-
-
-class Ledger(NamedTuple):
-    """What a principal has spent, by account."""
-
-    answers: Charge = NO_CHARGE
-    feedback: Charge = NO_CHARGE
 
 
 class Debit(NamedTuple):
@@ -73,6 +63,9 @@ class Debit(NamedTuple):
     A `marker` makes it idempotent for `marker_ttl` seconds: the same marker with the same charge
     again for the same account is granted without a second debit. With another charge it is
     another debit: what was paid under the old price must not cover a dearer release.
+
+    The limit is for what was ever spent, or, with a `window` in seconds, for what was spent in the
+    current window of that length. `purpose` says what it was spent on, for the day's entry.
     """
 
     principal: bytes
@@ -81,6 +74,8 @@ class Debit(NamedTuple):
     account: Account = Account.ANSWERS
     marker: bytes | None = None
     marker_ttl: int = 86_400
+    window: int = 0
+    purpose: bytes = b""
 
 
 class Debited(NamedTuple):
@@ -107,8 +102,8 @@ class FeedbackRecord(NamedTuple):
 
     `charge` is the price of a principal's first record between two releases of the recommender.
     Records that share one release share its noise: n of them cost n**2 times the rho of one, so the
-    n-th is charged (2 n - 1) times. Feedback that the limit does not admit is claimed, and not
-    added.
+    n-th is charged (2 n - 1) times, also if a window of the ledger ends in between. Feedback that
+    the limit does not admit is claimed, and not added. `window` and `purpose` as in `Debit`.
 
     `increments` adds amounts to fields of blocks: a block is named by its recommender's
     `generation` and a few bytes, or is the principal's `OWN`.
@@ -122,6 +117,8 @@ class FeedbackRecord(NamedTuple):
     increments: Mapping[bytes, Sequence[tuple[int, int]]]
     charge: Charge = NO_CHARGE
     limit: Limit = NO_LIMIT
+    window: int = 0
+    purpose: bytes = b""
 
 
 class Learned(NamedTuple):
@@ -147,6 +144,17 @@ class Ledgers(Protocol):
 
     def ledgers(self, principals: Sequence[bytes]) -> Awaitable[Sequence[Ledger]]:
         """Return what each has spent; an unknown principal has spent nothing."""
+        ...
+
+    def days(self, principal: bytes) -> Awaitable[Sequence[DaySpending]]:
+        """Return what was spent by day, account and purpose, in ascending order.
+
+        Days that are further back than `ledgers.KEPT_DAYS` may be missing.
+        """
+        ...
+
+    def forget_days(self, principal: bytes) -> Awaitable[None]:
+        """Erase what was spent by day; the ledger stays. Idempotent."""
         ...
 
     def forget_markers(self, principal: bytes) -> Awaitable[Sequence[bytes]]:

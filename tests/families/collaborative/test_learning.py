@@ -6,7 +6,7 @@ import pytest
 from discreet.errors import InvalidArgument
 from discreet.families.collaborative.learning import REWARDS, RewardLearning
 from discreet.families.contract import REWARD_STEPS
-from discreet.families.documents import BudgetDocument, FeedbackPrivacyDocument
+from discreet.families.documents import FeedbackPrivacyDocument, WindowedBudgetDocument
 from discreet.privacy.charges import NANO
 from discreet.privacy.conversions import zcdp_epsilon
 from discreet.research.noise import SeededNoise
@@ -75,7 +75,7 @@ def test_exact_sums_stay_exact() -> None:
 
 
 def test_a_budget_that_pays_for_nothing_is_refused() -> None:
-    budget = BudgetDocument(epsilon=1.0, delta=1e-9)
+    budget = WindowedBudgetDocument(epsilon=1.0, delta=1e-9)
     poor = FeedbackPrivacyDocument(epsilon=1.0, delta=1e-3, budget=budget)
     with pytest.raises(InvalidArgument, match="at least one record"):
         RewardLearning(poor)

@@ -6,7 +6,7 @@ from tests.contracts.samples import build
 def test_both_dials_make_a_closed_loop() -> None:
     card = build("contextual").guarantee()
     assert card.closed_loop
-    assert card.answers.epsilon == 1.0
+    assert card.answers.epsilon == 0.25
     assert (card.feedback.epsilon, card.feedback.delta) == (1.0, 1e-6)
 
 

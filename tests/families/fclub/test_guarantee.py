@@ -25,7 +25,7 @@ def test_a_person_is_protected_in_a_closed_loop() -> None:
 
 def test_private_answers_close_that_gap() -> None:
     card = guarantee.card(local(privacy={"answers": {"epsilon": 0.5}}), release=0)
-    assert (card.answers.epsilon, card.answers.budget_epsilon) == (0.5, 20.0)
+    assert (card.answers.epsilon, card.answers.budget_epsilon) == (0.5, 8.0)
     assert "the client's own" in card.against
     assert "this client's own answers" not in text(*card.not_covered)
 

@@ -6,7 +6,7 @@ from tests.families.mirror_descent.nodes import built, node
 def test_the_card_of_the_defaults_covers_the_closed_loop() -> None:
     card = built(node(privacy={"answers": {"epsilon": 2.0}})).guarantee()
     assert card.closed_loop
-    assert (card.answers.epsilon, card.answers.budget_epsilon) == (2.0, 20.0)
+    assert (card.answers.epsilon, card.answers.budget_epsilon) == (2.0, 8.0)
     assert (card.feedback.epsilon, card.feedback.delta) == (1.0, 1e-6)
     assert (card.feedback.budget_epsilon, card.feedback.budget_delta) == (8.0, 1e-6)
     assert card.release == 0

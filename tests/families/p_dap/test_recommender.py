@@ -141,7 +141,7 @@ def test_the_same_seed_releases_the_same_model() -> None:
 def test_the_card_follows_the_document() -> None:
     card = recommender().guarantee()
     assert card.closed_loop
-    assert (card.answers.epsilon, card.feedback.epsilon) == (1.0, 1.0)
+    assert (card.answers.epsilon, card.feedback.epsilon) == (0.25, 1.0)
     exact = recommender(privacy={"feedback": "exact"}).guarantee()
     assert not exact.closed_loop
     assert exact.feedback.epsilon is None

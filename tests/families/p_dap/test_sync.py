@@ -115,13 +115,13 @@ async def test_a_vendor_is_told_a_cell_and_never_the_context(pair: Pair) -> None
     for told in pair.peers.asked:
         assert set(told) == {"centre", "epsilon"}
         assert told["centre"] == [0.5, 0.5], "the middle of the whole cube, before anything split"
-        assert told["epsilon"] == 0.5
+        assert told["epsilon"] == 0.125
 
 
 async def test_both_draws_are_charged_whichever_is_shown(pair: Pair) -> None:
     answers = [await pair.ask(f"client {place}") for place in range(40)]
     assert {answer.vendor for answer in answers} == {None, "them"}
-    assert {answer.privacy.epsilon for answer in answers} == {1.0}
+    assert {answer.privacy.epsilon for answer in answers} == {0.25}
 
 
 async def test_asking_changes_nothing_that_the_vendor_stores(pair: Pair) -> None:
@@ -173,7 +173,7 @@ async def test_a_vendor_that_gives_nothing_usable_is_replaced_by_an_item_of_ours
     getattr(pair.peers, fault).add("them")
     answers = [await pair.ask(f"client {place}") for place in range(30)]
     assert {answer.items for answer in answers} == {("a",)}
-    assert {answer.privacy.epsilon for answer in answers} == {1.0}
+    assert {answer.privacy.epsilon for answer in answers} == {0.25}
     assert all(answer.personalised for answer in answers)
     assert bool(pair.peers.distrusted) == (fault == "garbage")
 

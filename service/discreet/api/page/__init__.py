@@ -2,7 +2,8 @@
 
 Plain files, no build step, and nothing from any other host: the policy sent with each of them
 would not allow it. The page itself needs no key because it shows nothing by itself; the browser
-asks for `/metrics` with the key that the person has.
+asks for `/metrics` with the key that the person has. So it is with the page at `/statement`, which
+shows one person what was spent of their budgets.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 INDEX = "index.html"
+STATEMENT = "statement.html"
 MEDIA_TYPES = {
     INDEX: "text/html; charset=utf-8",
     "page.css": "text/css; charset=utf-8",
@@ -23,6 +25,8 @@ MEDIA_TYPES = {
     "guarantee.js": "text/javascript; charset=utf-8",
     "context.js": "text/javascript; charset=utf-8",
     "map.js": "text/javascript; charset=utf-8",
+    STATEMENT: "text/html; charset=utf-8",
+    "statement.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
 HEADERS = {
@@ -40,10 +44,11 @@ HEADERS = {
 
 
 def mount(app: FastAPI) -> None:
-    """Serve the page at `/` and its parts under `/page/`."""
+    """Serve the page at `/`, the statement's at `/statement`, and their parts under `/page/`."""
     app.add_route("/", _serve(INDEX), methods=["GET"], include_in_schema=False)
+    app.add_route("/statement", _serve(STATEMENT), methods=["GET"], include_in_schema=False)
     for name in MEDIA_TYPES:
-        if name != INDEX:
+        if name not in (INDEX, STATEMENT):
             app.add_route(f"/page/{name}", _serve(name), methods=["GET"], include_in_schema=False)
 
 

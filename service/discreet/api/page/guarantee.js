@@ -7,7 +7,8 @@ const dial = (price) => {
   const unit = `${price.unit}: `;
   const one = price.epsilon === null ? 'not protected' : `ε ${price.epsilon}`;
   const delta = price.delta ? `, δ ${price.delta}` : '';
-  const budget = price.budget_epsilon === null ? '' : `; budget ε ${price.budget_epsilon}`;
+  const per = price.window ? ` per ${price.window.per}` : '';
+  const budget = price.budget_epsilon === null ? '' : `; budget ε ${price.budget_epsilon}${per}`;
   return `${price.protects}. ${unit}${one}${delta}${budget}. ${price.mechanism}`;
 };
 

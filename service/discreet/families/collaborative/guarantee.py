@@ -9,7 +9,7 @@ together; that for profiles, on the device, is for one item of the history at a 
 held fixed, and so the card as a whole claims no more than that.
 """
 
-from discreet.families.cards import GuaranteeCard, PriceCard
+from discreet.families.cards import GuaranteeCard, PriceCard, unit_of
 from discreet.families.collaborative.document import CollaborativeDocument
 from discreet.families.documents import FeedbackPrivacyDocument
 
@@ -20,7 +20,7 @@ REASON_NO_PROFILE = "the client has no profile"
 
 def card(document: CollaborativeDocument, *, release: int) -> GuaranteeCard:
     """Return what this document promises."""
-    on_device = document.privacy.answers == "on-device"
+    on_device, feedback = document.privacy.answers == "on-device", document.privacy.feedback
     return GuaranteeCard(
         algorithm=document.algorithm,
         protected="clients' feedback"
@@ -29,7 +29,9 @@ def card(document: CollaborativeDocument, *, release: int) -> GuaranteeCard:
         + (", and the server itself for histories" if on_device else ""),
         neighbours="any of a client's feedback replaced, added or removed"
         + ("; two histories that differ in one item" if on_device else ""),
-        unit="all feedback of a client" + (", one item of a history" if on_device else ""),
+        unit="all feedback of "
+        + unit_of(document.ledger, None if isinstance(feedback, str) else feedback.budget)
+        + ("; one item of a history" if on_device else ""),
         closed_loop=False,
         answers=PriceCard(
             protects="the client's profile",
@@ -42,7 +44,7 @@ def card(document: CollaborativeDocument, *, release: int) -> GuaranteeCard:
             epsilon=None,
             unit="one answer",
         ),
-        feedback=_feedback(document.privacy.feedback),
+        feedback=_feedback(feedback),
         not_covered=_not_covered(document, on_device=on_device),
         release=release,
     )
@@ -61,10 +63,8 @@ def _feedback(privacy: FeedbackPrivacyDocument | str) -> PriceCard:
         mechanism="Gaussian noise on every item's rewards at each release, in a closed loop",
         epsilon=privacy.epsilon,
         delta=privacy.delta,
-        budget_epsilon=privacy.budget.epsilon,
-        budget_delta=privacy.budget.delta,
         unit="a client's first record in a release; the n-th costs 2n - 1 times",
-    )
+    ).within(privacy.budget, covers="feedback given")
 
 
 def _not_covered(document: CollaborativeDocument, *, on_device: bool) -> tuple[str, ...]:

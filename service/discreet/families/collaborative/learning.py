@@ -42,7 +42,7 @@ class RewardLearning:
         self._mechanism: GaussianMechanism | None = None
         if not isinstance(privacy, FeedbackPrivacyDocument):
             return
-        self.budget = BudgetPolicy(epsilon=privacy.budget.epsilon, delta=privacy.budget.delta)
+        self.budget = BudgetPolicy.of(privacy.budget)
         scale = zcdp_gaussian_scale(
             epsilon=privacy.epsilon, delta=privacy.delta, sensitivity=_SENSITIVITY
         )

@@ -53,17 +53,13 @@ class ContextualRecommender(Recommender[ContextualModel]):
         answers, feedback = document.privacy.answers, document.privacy.feedback
         self.rule = AnswerRule(None)
         if not isinstance(answers, str):
-            self.answers_budget = BudgetPolicy(
-                epsilon=answers.budget.epsilon, delta=answers.budget.delta
-            )
+            self.answers_budget = BudgetPolicy.of(answers.budget)
             self.refuses = answers.on_exhausted == "refuse"
             self.rule = AnswerRule(answers.epsilon, answers.personal_slots)
         self.release_noise = ReleaseNoise.exact()
         self._feedback_charge = EXACT
         if not isinstance(feedback, str):
-            self.feedback_budget = BudgetPolicy(
-                epsilon=feedback.budget.epsilon, delta=feedback.budget.delta
-            )
+            self.feedback_budget = BudgetPolicy.of(feedback.budget)
             self.release_noise = ReleaseNoise.calibrated(
                 epsilon=feedback.epsilon,
                 delta=feedback.delta,

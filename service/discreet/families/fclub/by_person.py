@@ -31,6 +31,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri
 
+from discreet.families.budgets import BudgetPolicy
 from discreet.families.fclub.codec import (
     Arrays,
     kinds_as_arrays,
@@ -52,7 +53,7 @@ from discreet.families.fclub.model import ClusterModel, NumberedUpdate, UserKind
 from discreet.families.fclub.person_noise import COUNT_WEIGHT, PersonNoise
 from discreet.families.fclub.sums import COUNT, STEPS, LinearSums, NoisyUpdate, unfolded
 from discreet.families.fclub.sync.merged_model import MergedModel, MergedModelStore
-from discreet.privacy.charges import Charge, Limit
+from discreet.privacy.charges import Charge
 from discreet.privacy.matrices import half_size
 from discreet.privacy.noise import NoiseSource
 from discreet.state.stores import OWN, FeedbackRecord, Learned, Store
@@ -116,7 +117,8 @@ class PersonReading(Reading[PersonModel]):
         slots: int,
         noise: PersonNoise,
         charge: Charge,
-        limit: Limit,
+        budget: BudgetPolicy,
+        purpose: bytes,
         generation: bytes,
         store: Store,
         merged: MergedModelStore,
@@ -124,7 +126,8 @@ class PersonReading(Reading[PersonModel]):
         self.rule = rule
         self.noise = noise
         self._charge = charge
-        self._limit = limit
+        self._budget = budget
+        self._purpose = purpose
         self._generation = generation
         self._store = store
         self._merged = merged
@@ -196,7 +199,9 @@ class PersonReading(Reading[PersonModel]):
                         OWN: [(fields, number - last[row]), (fields + 1, counts[row] - had[row])]
                     },
                     charge=self._charge,
-                    limit=self._limit,
+                    limit=self._budget.limit,
+                    window=self._budget.window,
+                    purpose=self._purpose,
                 )
                 for row in due
             ]

@@ -1,6 +1,6 @@
 """The guarantee card of federated clusters."""
 
-from discreet.families.cards import GuaranteeCard, PriceCard
+from discreet.families.cards import GuaranteeCard, PriceCard, unit_of
 from discreet.families.documents import AnswersPrivacyDocument, FeedbackPrivacyDocument
 from discreet.families.fclub.document import ClusterPrivacyDocument, FederatedClustersDocument
 
@@ -25,7 +25,8 @@ def card(document: FederatedClustersDocument, *, release: int) -> GuaranteeCard:
 def _by_person(
     document: FederatedClustersDocument, feedback: FeedbackPrivacyDocument, release: int
 ) -> GuaranteeCard:
-    private = document.privacy.answers != "exact"
+    answers = document.privacy.answers
+    private = answers != "exact"
     own = ("whoever sees this client's own answers: they are made from the client's own sums",)
     return GuaranteeCard(
         algorithm=document.algorithm,
@@ -40,7 +41,11 @@ def _by_person(
         neighbours=(
             "all of the client's feedback replaced, added or removed; everybody else's arbitrary"
         ),
-        unit="one client id, for ever",
+        unit=unit_of(
+            document.ledger,
+            None if isinstance(answers, str) else answers.budget,
+            feedback.budget,
+        ),
         closed_loop=True,
         answers=_answers(document.privacy),
         feedback=PriceCard(
@@ -52,10 +57,8 @@ def _by_person(
             ),
             epsilon=feedback.epsilon,
             delta=feedback.delta,
-            budget_epsilon=feedback.budget.epsilon,
-            budget_delta=feedback.budget.delta,
             unit="one release that the client takes part in",
-        ),
+        ).within(feedback.budget, covers="what is released, about earlier feedback too,"),
         not_covered=(*_ALWAYS, *(() if private else own)),
         release=release,
     )
@@ -119,10 +122,9 @@ def _answers(privacy: ClusterPrivacyDocument) -> PriceCard:
             protects="the client's own feedback, in answers to the client",
             mechanism="exponential mechanism over the items' estimated rewards",
             epsilon=answers.epsilon,
-            budget_epsilon=answers.budget.epsilon,
-            budget_delta=answers.budget.delta,
-            unit="one recommended item",
-        )
+            unit="each personal item; the rest of a list comes from the model and is free",
+            personal_slots=answers.personal_slots,
+        ).within(answers.budget, covers="what answers tell, about earlier feedback too,")
     return PriceCard(
         protects="nothing: the best items by the client's own sums are answered",
         mechanism="exact, as the document says; booked as unlimited",

@@ -74,9 +74,7 @@ class ClusterRecommender(Recommender[ClusterModel]):
         choice = UtilityChoice(None)
         if isinstance(answers, AnswersPrivacyDocument):
             choice = UtilityChoice(answers.epsilon, answers.personal_slots)
-            self.answers_budget = BudgetPolicy(
-                epsilon=answers.budget.epsilon, delta=answers.budget.delta
-            )
+            self.answers_budget = BudgetPolicy.of(answers.budget)
             self.refuses = answers.on_exhausted == "refuse"
         self._lesson_charge = FREE
         self._exchange: LocalExchange | None = None
@@ -142,9 +140,7 @@ class ClusterRecommender(Recommender[ClusterModel]):
             # Other users of this server are served from exact sums, and that is what is booked.
             self._lesson_charge = EXACT
             return self._observation_reading(resources, rule)
-        budget = self.feedback_budget = BudgetPolicy(
-            epsilon=feedback.budget.epsilon, delta=feedback.budget.delta
-        )
+        budget = self.feedback_budget = BudgetPolicy.of(feedback.budget)
         noise = PersonNoise(
             dimensions=self.dimensions,
             contribution=document.sharing.first_update or FIRST_UPDATE,
@@ -156,7 +152,8 @@ class ClusterRecommender(Recommender[ClusterModel]):
             slots=document.learning.kinds,
             noise=noise,
             charge=budget.charge((noise.event,)),
-            limit=budget.limit,
+            budget=budget,
+            purpose=self.name.encode(),
             generation=self.generation,
             store=resources.store,
             merged=self._merged(resources),

@@ -1,6 +1,6 @@
 """The guarantee card of sparse mirror descent."""
 
-from discreet.families.cards import GuaranteeCard, PriceCard
+from discreet.families.cards import GuaranteeCard, PriceCard, unit_of
 from discreet.families.mirror_descent.document import MirrorDescentDocument
 
 _OWN_FEATURES = "the features in a client's own question, from whoever sees its answer"
@@ -15,7 +15,7 @@ _NOT_COVERED: tuple[str, ...] = (
 
 def guarantee_card(document: MirrorDescentDocument, release: int) -> GuaranteeCard:
     """Return the card of a document, for the model of this release."""
-    answers, feedback = _answers(document), _feedback(document)
+    answers, feedback, privacy = _answers(document), _feedback(document), document.privacy
     not_covered = _NOT_COVERED
     if answers.epsilon is None:
         not_covered = (_OWN_FEATURES, *_NOT_COVERED)
@@ -27,7 +27,12 @@ def guarantee_card(document: MirrorDescentDocument, release: int) -> GuaranteeCa
         "together and for ever; except whoever sends the client's requests",
         neighbours="any of a client's questions has other features; any of a client's records is "
         "replaced, added or removed",
-        unit="all answers and all feedback of one client at one node",
+        unit="at one node, "
+        + unit_of(
+            document.ledger,
+            None if isinstance(privacy.answers, str) else privacy.answers.budget,
+            None if isinstance(privacy.feedback, str) else privacy.feedback.budget,
+        ),
         closed_loop=answers.epsilon is not None and feedback.epsilon is not None,
         answers=answers,
         feedback=feedback,
@@ -46,10 +51,9 @@ def _answers(document: MirrorDescentDocument) -> PriceCard:
         protects,
         "exponential mechanism on the candidates' margins; answers without any features are free",
         epsilon=answers.epsilon,
-        budget_epsilon=answers.budget.epsilon,
-        budget_delta=answers.budget.delta,
-        unit="one recommended item",
-    )
+        unit="each personal item; the rest of a list comes from the model and is free",
+        personal_slots=answers.personal_slots,
+    ).within(answers.budget, covers="the features in questions asked")
 
 
 def _feedback(document: MirrorDescentDocument) -> PriceCard:
@@ -63,7 +67,5 @@ def _feedback(document: MirrorDescentDocument) -> PriceCard:
         "n records of a client between two releases cost n^2 times the rho of one",
         epsilon=feedback.epsilon,
         delta=feedback.delta,
-        budget_epsilon=feedback.budget.epsilon,
-        budget_delta=feedback.budget.delta,
         unit="one record between two releases",
-    )
+    ).within(feedback.budget, covers="feedback given")

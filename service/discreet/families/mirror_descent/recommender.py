@@ -73,9 +73,7 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
         self._choice = UtilityChoice(None)
         if not isinstance(answers, str):
             self._choice = UtilityChoice(answers.epsilon, answers.personal_slots)
-            self.answers_budget = BudgetPolicy(
-                epsilon=answers.budget.epsilon, delta=answers.budget.delta
-            )
+            self.answers_budget = BudgetPolicy.of(answers.budget)
             self.refuses = answers.on_exhausted == "refuse"
         private = None if isinstance(feedback, str) else feedback
         self.learner = MirrorLearner(
@@ -88,9 +86,7 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
         )
         self._record_price = EXACT
         if private is not None:
-            self.feedback_budget = BudgetPolicy(
-                epsilon=private.budget.epsilon, delta=private.budget.delta
-            )
+            self.feedback_budget = BudgetPolicy.of(private.budget)
             self._record_price = self.feedback_budget.charge((self.learner.event,))
         super().__init__(name=name, stored=stored, resources=resources)
         self._reader = QuestionReader(document, stored, self.available)

@@ -1,6 +1,6 @@
 """The guarantee card of the adaptive partition."""
 
-from discreet.families.cards import GuaranteeCard, PriceCard
+from discreet.families.cards import GuaranteeCard, PriceCard, unit_of
 from discreet.families.documents import AnswersPrivacyDocument, FeedbackPrivacyDocument
 from discreet.families.p_dap.document import AdaptivePartitionDocument
 
@@ -37,16 +37,19 @@ def card(
             "all contexts of the client replaced by others; any of the client's feedback replaced, "
             "added or removed; everybody else's arbitrary"
         ),
-        unit="one client id, for ever",
+        unit=unit_of(
+            document.ledger,
+            None if isinstance(answers, str) else answers.budget,
+            None if isinstance(feedback, str) else feedback.budget,
+        ),
         closed_loop=closed,
         answers=PriceCard(
             protects="the context of a question",
             mechanism="randomised response over a shortlist that comes from the released model",
             epsilon=epsilon,
-            budget_epsilon=answers.budget.epsilon,
-            budget_delta=answers.budget.delta,
-            unit="one recommended item",
-        )
+            unit="each personal item; the rest of a list comes from the model and is free",
+            personal_slots=answers.personal_slots,
+        ).within(answers.budget, covers="the contexts of questions asked")
         if isinstance(answers, AnswersPrivacyDocument)
         else exact_answers,
         feedback=PriceCard(
@@ -54,10 +57,8 @@ def card(
             mechanism="discrete Gaussian noise, drawn anew for what each release adds",
             epsilon=feedback.epsilon,
             delta=feedback.delta,
-            budget_epsilon=feedback.budget.epsilon,
-            budget_delta=feedback.budget.delta,
             unit="a client's first piece of feedback in a release; the n-th costs 2n - 1 times",
-        )
+        ).within(feedback.budget, covers="feedback given")
         if isinstance(feedback, FeedbackPrivacyDocument)
         else exact_feedback,
         not_covered=(

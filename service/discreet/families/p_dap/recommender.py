@@ -62,9 +62,7 @@ class PartitionRecommender(Recommender[PartitionModel]):
         self.rule = self.vendor_rule = ChoiceRule(None)
         self.vendor_epsilon = 1.0
         if not isinstance(answers, str):
-            self.answers_budget = BudgetPolicy(
-                epsilon=answers.budget.epsilon, delta=answers.budget.delta
-            )
+            self.answers_budget = BudgetPolicy.of(answers.budget)
             self.refuses = answers.on_exhausted == "refuse"
             alpha = document.partition.similarity if answers.mode == "geometric" else None
             self.rule = ChoiceRule(answers.epsilon, alpha, answers.personal_slots)
@@ -75,9 +73,7 @@ class PartitionRecommender(Recommender[PartitionModel]):
         noise = FeedbackNoise.exact()
         self._feedback_charge = EXACT
         if not isinstance(feedback, str):
-            self.feedback_budget = BudgetPolicy(
-                epsilon=feedback.budget.epsilon, delta=feedback.budget.delta
-            )
+            self.feedback_budget = BudgetPolicy.of(feedback.budget)
             noise = FeedbackNoise.calibrated(epsilon=feedback.epsilon, delta=feedback.delta)
             assert noise.event is not None
             self._feedback_charge = self.feedback_budget.charge((noise.event,))

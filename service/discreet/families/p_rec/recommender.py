@@ -41,7 +41,7 @@ from discreet.families.resources import Resources
 from discreet.families.stored import StoredDocument
 from discreet.privacy.charges import Charge, Limit
 from discreet.privacy.noise import NoiseSource
-from discreet.state.stores import NO_CHARGE, Debit, Learned, Ledger
+from discreet.state.stores import NO_CHARGE, Account, Debit, Learned, Ledger
 from discreet.state.tombstones import Tombstones
 
 T = TypeVar("T")
@@ -72,6 +72,7 @@ class VotersRecommender(Recommender[RunParameters]):
 
     algorithm: ClassVar[str] = "p-rec"
     document_class = VotersDocument
+    debits_clients: ClassVar[bool] = False  # the voters' ledger pays
 
     def __init__(self, *, name: str, stored: StoredDocument, resources: Resources) -> None:
         document = stored.document
@@ -228,7 +229,12 @@ class VotersRecommender(Recommender[RunParameters]):
             (question.runs, _ONE_RUN, Limit(nano_epsilon=most, nano_rho=most)),
             (self.population, self.run_charge, self.voters_budget.limit),
         ):
-            debit = Debit(account, charge, limit, marker=marker, marker_ttl=self.ttl)
+            debit = Debit(
+                *(account, charge, limit),
+                marker=marker,
+                marker_ttl=self.ttl,
+                purpose=self.purpose,
+            )
             (debited,) = await self.store.spend([debit])
             if isinstance(debited, DiscreetError):
                 raise debited
@@ -267,13 +273,13 @@ class VotersRecommender(Recommender[RunParameters]):
 
     def report(self, answered: Answered) -> PrivacyReport:
         """Return what an answer cost the voters, and how their ledger stands after it."""
-        spent = NO_CHARGE if answered.ledger is None else answered.ledger.answers
-        return self.voters_budget.report(spent=spent, charge=answered.charge)
+        ledger = answered.ledger or Ledger()
+        return self.voters_budget.report(ledger, Account.ANSWERS, answered.charge)
 
     async def budgets(self, client: str) -> tuple[PrivacyReport, PrivacyReport]:
         """Return how the voters' ledger stands, which pays for every client's run."""
         (ledger,) = await self.store.ledgers([self.population])
-        return self.voters_budget.report(spent=ledger.answers), UNPROTECTED
+        return self.voters_budget.report(ledger, Account.ANSWERS), UNPROTECTED
 
     # Learning.
 

@@ -30,10 +30,10 @@ from discreet.families.budgets import BudgetPolicy
 from discreet.families.contexts import Context
 from discreet.families.documents import (
     AnswersPrivacyDocument,
-    BudgetDocument,
     Exact,
     FeedbackPrivacyDocument,
     RecommenderDocument,
+    WindowedBudgetDocument,
 )
 from discreet.families.questions import Recommendation
 from discreet.privacy.events import RandomisedResponse
@@ -170,7 +170,7 @@ _Dial = TypeVar("_Dial", AnswersPrivacyDocument, FeedbackPrivacyDocument)
 
 def _lifted(dial: _Dial, epsilon: float) -> _Dial:
     """Return a dial at this epsilon with a budget that is never spent."""
-    budget = BudgetDocument(epsilon=NEVER_SPENT, delta=dial.budget.delta)
+    budget = WindowedBudgetDocument(epsilon=NEVER_SPENT, delta=dial.budget.delta)
     return dial.model_copy(update={"epsilon": epsilon, "budget": budget})
 
 

@@ -17,7 +17,9 @@
 -- ARGV[3] = principal
 -- ARGV[4] = three columns of the first record's charge and three of the limit, packed like an
 --           account; empty if the record is free
--- ARGV[5…] = for each block its name (empty: the principal's own), its number of increments, and
+-- ARGV[5] = the length of the limit's window in seconds; 0 if it is for ever
+-- ARGV[6] = the purpose
+-- ARGV[7…] = for each block its name (empty: the principal's own), its number of increments, and
 --            field and amount of each
 -- returns {1 = counted | 2 = duplicate | 3 = conflict | -1 = overflow | -2 = unreadable,
 --          1 = added | 0 = not, the three columns of the price (empty if none), ledger after}
@@ -26,20 +28,24 @@ local function unreadable()
     return {-2, 0, '', ''}
 end
 
-local spent = read_ledger(KEYS[1])
-if not spent then
+local now = milliseconds()
+local field = day_field(now, 1, ARGV[6])
+local ledger = read_ledger(KEYS[1], field)
+if not ledger then
     return unreadable()
 end
+local window = turn_windows(ledger, tonumber(ARGV[5]), now)
 
 local claimed = redis.call('GET', KEYS[2])
 if claimed then
     local added = claimed:sub(1, 1) ~= '!'
     local reward = added and claimed or claimed:sub(2)
-    return {reward == ARGV[1] and 2 or 3, added and 1 or 0, '', pack_ledger(spent)}
+    return {reward == ARGV[1] and 2 or 3, added and 1 or 0, '', pack_ledger(ledger)}
 end
 
--- n records that share one noise cost n^2 times the rho of one, so the n-th adds 2n - 1 times.
-local count, price = 0, ''
+-- n records that share one noise cost n^2 times the rho of one, so the n-th adds 2n - 1 times. They
+-- are counted from release to release, also where a window ends in between.
+local count, price, charge = 0, '', nil
 if ARGV[4] ~= '' then
     count = (tonumber(redis.call('HGET', KEYS[3], ARGV[3]) or '0') or -1) + 1
     if count < 1 then
@@ -47,8 +53,9 @@ if ARGV[4] ~= '' then
     end
     local terms = {struct.unpack('>i8i8i8i8i8i8', ARGV[4])}
     terms[2] = math.min(terms[2] * (2 * count - 1), UNLIMITED)
-    local before = pack_ledger(spent)
-    if not debit(spent, 1, terms, {terms[4], terms[5], terms[6]}) then
+    charge = {terms[1], terms[2], terms[3]}
+    local before = pack_ledger(ledger)
+    if not debit(ledger, 1, charge, {terms[4], terms[5], terms[6]}, window) then
         redis.call('SET', KEYS[2], '!' .. ARGV[1], 'PX', ARGV[2])
         count_write()
         return {1, 0, '', before}
@@ -57,7 +64,7 @@ if ARGV[4] ~= '' then
 end
 
 local blocks = {}
-local at = 5
+local at = 7
 while at <= #ARGV do
     local directory, name = KEYS[4], ARGV[at]
     if name == '' then
@@ -129,8 +136,8 @@ end
 
 if count > 0 then
     redis.call('HSET', KEYS[3], ARGV[3], count)
-    redis.call('SET', KEYS[1], pack_ledger(spent))
+    write_ledger(KEYS[1], ledger, field, charge)
 end
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
 count_write()
-return {1, 1, price, pack_ledger(spent)}
+return {1, 1, price, pack_ledger(ledger)}

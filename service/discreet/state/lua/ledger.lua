@@ -1,46 +1,181 @@
 -- Functions of the scripts that debit a ledger.
 --
--- A ledger has two accounts, answers (0) and feedback (1), with three columns each: nano-epsilon,
--- nano-rho, pico-delta, big-endian, 8 bytes each. The second account is left out while it is empty.
+-- A ledger is a hash, one key, so that a debit can be made while a cluster moves its slot:
+--   l    two accounts, answers (0) and feedback (1), with three columns each: nano-epsilon,
+--        nano-rho, pico-delta, big-endian, 8 bytes each: what was ever spent. The second account
+--        is left out while it is empty.
+--   w    windows, 56 bytes each: a length in seconds, a number (4 bytes each), and the same six
+--        columns: what was spent in that window.
+--   d…   what was spent on a day, followed by the day (4 bytes), the account (1) and the purpose.
 -- Columns are integers below 2^53, in which Lua's doubles are exact; 2^53 - 1 is both "no limit"
 -- and where a column saturates. A ledger that no debit can have written is never taken for empty.
+--
+-- Window n of length L is the time from n L to (n + 1) L on the store's clock, for everybody alike.
+-- Every debit goes into every window of the ledger, whichever of them it is checked against. A
+-- window never moves back: while the clock says an earlier one than the ledger does, the ledger's
+-- goes on. A window that begins in a ledger without one of that length begins with all that was
+-- ever spent, because it is not known when that was.
 
 local UNLIMITED = 9007199254740991
 local EMPTY = string.rep('\0', 24)
+local ACCOUNTS = '>i8i8i8i8i8i8'
+local WINDOW = '>I4I4i8i8i8i8i8i8'
+local ENTRY = '>I4I7I7I7'
+local MOST_WINDOWS = 8
+local DAY = 86400000
+local KEPT_DAYS = 35
 
--- Returns the six columns of a ledger, or nil if they cannot be read.
-local function read_ledger(key)
-    local stored = redis.call('GET', key) or EMPTY
-    if #stored == 24 then
-        stored = stored .. EMPTY
-    elseif #stored ~= 48 then
-        return nil
-    end
-    local spent = {struct.unpack('>i8i8i8i8i8i8', stored)}
-    for column = 1, 6 do
-        if spent[column] < 0 or spent[column] > UNLIMITED then
-            return nil
-        end
-    end
-    return spent
+-- Returns the store's clock in milliseconds.
+local function milliseconds()
+    local time = redis.call('TIME')
+    return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
-local function pack_ledger(spent)
-    local stored = struct.pack('>i8i8i8i8i8i8',
-        spent[1], spent[2], spent[3], spent[4], spent[5], spent[6])
-    if stored:sub(25) == EMPTY then
+-- Returns the field of a day's entry.
+local function day_field(now, account, purpose)
+    return struct.pack('>c1I4B', 'd', math.floor(now / DAY), account) .. purpose
+end
+
+local function readable(columns, first)
+    for column = first, first + 5 do
+        if columns[column] < 0 or columns[column] > UNLIMITED then
+            return false
+        end
+    end
+    return true
+end
+
+-- Returns a ledger, or nil if it cannot be read: six columns; `windows`, each with its length, its
+-- number and six columns from its third place on; and the entry of a day, `today`, if there is one.
+local function read_ledger(key, field)
+    local parts = redis.call('HMGET', key, 'l', 'w', field)
+    local stored, windows = parts[1] or EMPTY, parts[2] or ''
+    if #stored == 24 then
+        stored = stored .. EMPTY
+    end
+    if #stored ~= 48 or #windows % 56 ~= 0 then
+        return nil
+    end
+    local ledger = {struct.unpack(ACCOUNTS, stored)}
+    if not readable(ledger, 1) then
+        return nil
+    end
+    ledger.windows, ledger.new, ledger.today = {}, not parts[1], parts[3]
+    for at = 1, #windows, 56 do
+        local window = {struct.unpack(WINDOW, windows, at)}
+        if window[1] == 0 or not readable(window, 3) then
+            return nil
+        end
+        ledger.windows[#ledger.windows + 1] = window
+    end
+    return ledger
+end
+
+local function pack_accounts(ledger)
+    local stored = struct.pack(ACCOUNTS,
+        ledger[1], ledger[2], ledger[3], ledger[4], ledger[5], ledger[6])
+    if ledger[4] == 0 and ledger[5] == 0 and ledger[6] == 0 then
         return stored:sub(1, 24)
     end
     return stored
 end
 
--- Adds a charge to an account and returns whether the limit admits the total: its delta must be
--- within the limit, and its epsilon or its rho. A limit of -1 admits nothing under that rule.
-local function debit(spent, account, charge, limit)
+local function pack_windows(ledger)
+    local windows = ''
+    for place = 1, #ledger.windows do
+        local window = ledger.windows[place]
+        windows = windows .. struct.pack(WINDOW, window[1], window[2],
+            window[3], window[4], window[5], window[6], window[7], window[8])
+    end
+    return windows
+end
+
+-- Returns a ledger as scripts answer it: accounts, all of them if windows follow, and windows.
+local function joined(accounts, windows)
+    if windows == '' then
+        return accounts
+    end
+    return accounts .. EMPTY:sub(1, 48 - #accounts) .. windows
+end
+
+local function pack_ledger(ledger)
+    return joined(pack_accounts(ledger), pack_windows(ledger))
+end
+
+-- Lets windows that are over begin anew, and returns the one of this length, in seconds.
+local function turn_windows(ledger, length, now)
+    local found
+    for place = 1, #ledger.windows do
+        local window = ledger.windows[place]
+        local number = math.floor(now / 1000 / window[1])
+        if number > window[2] then
+            window[2] = number
+            for column = 1, 6 do
+                -- What was booked as unlimited stays so, in every window.
+                window[2 + column] = ledger[column] == UNLIMITED and UNLIMITED or 0
+            end
+        end
+        if window[1] == length then
+            found = window
+        end
+    end
+    if not found and length > 0 then
+        found = {length, math.floor(now / 1000 / length),
+            ledger[1], ledger[2], ledger[3], ledger[4], ledger[5], ledger[6]}
+        -- One that is left out here would begin with everything again: nothing is gained by it.
+        if #ledger.windows == MOST_WINDOWS then
+            table.remove(ledger.windows, 1)
+        end
+        table.insert(ledger.windows, found)
+    end
+    return found
+end
+
+-- Adds a charge to an account and returns whether the limit admits the total, ever spent or in a
+-- window if one is given: its delta must be within the limit, and its epsilon or its rho. A limit
+-- of -1 admits nothing under that rule.
+local function debit(ledger, account, charge, limit, window)
     local first = 3 * account
     for column = 1, 3 do
-        spent[first + column] = math.min(spent[first + column] + charge[column], UNLIMITED)
+        local place = first + column
+        ledger[place] = math.min(ledger[place] + charge[column], UNLIMITED)
+        for each = 1, #ledger.windows do
+            local spent = ledger.windows[each]
+            spent[2 + place] = math.min(spent[2 + place] + charge[column], UNLIMITED)
+        end
     end
-    return spent[first + 3] <= limit[3]
-        and (spent[first + 1] <= limit[1] or spent[first + 2] <= limit[2])
+    local total, place = ledger, first
+    if window then
+        total, place = window, first + 2
+    end
+    return total[place + 3] <= limit[3]
+        and (total[place + 1] <= limit[1] or total[place + 2] <= limit[2])
+end
+
+-- Writes a ledger after a charge, and the charge into the day's entry: how many there were, and
+-- three columns of 7 bytes. Entries are kept for some days; who begins one drops older ones. Returns
+-- the ledger as scripts answer it.
+local function write_ledger(key, ledger, field, charge)
+    local uses, epsilon, rho, delta = 0, 0, 0, 0
+    if ledger.today and #ledger.today == 25 then
+        uses, epsilon, rho, delta = struct.unpack(ENTRY, ledger.today)
+    elseif not ledger.new then
+        local today = struct.unpack('>I4', field, 2)
+        for _, each in ipairs(redis.call('HKEYS', key)) do
+            if #each > 5 and each:sub(1, 1) == 'd'
+                and struct.unpack('>I4', each, 2) + KEPT_DAYS <= today then
+                redis.call('HDEL', key, each)
+            end
+        end
+    end
+    local entry = struct.pack(ENTRY, math.min(uses + 1, 4294967295),
+        math.min(epsilon + charge[1], UNLIMITED), math.min(rho + charge[2], UNLIMITED),
+        math.min(delta + charge[3], UNLIMITED))
+    local accounts, windows = pack_accounts(ledger), pack_windows(ledger)
+    if windows == '' then
+        redis.call('HSET', key, 'l', accounts, field, entry)
+    else
+        redis.call('HSET', key, 'l', accounts, 'w', windows, field, entry)
+    end
+    return joined(accounts, windows)
 end
