@@ -38,6 +38,10 @@ check: environment ## while you work: lint, and the quick tests, in a minute
 	@$(LINT)
 	@exec $(BY_HAND) $(BIN)/python -m pytest -q -n 2 --dist loadfile $(QUICK) $(ARGS)
 
+chaos: environment ## a nemesis against a real server, histories checked: make chaos [ARGS="--seconds 3600 --seed 7"]
+	@$(BIN)/python -m tests.chaos.soak --cycles 1000
+	@$(BIN)/python -m tests.chaos.run $(ARGS)
+
 lint: environment ## ruff, mypy and the layers
 	@$(LINT)
 

@@ -1,0 +1,54 @@
+"""A run's figures, its history, and a picture of answers and faults over time."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.chaos.history import History
+
+
+def write_report(history: History, violations: Sequence[str], folder: Path, *, seed: int) -> None:
+    """Write report.md, history.jsonl and picture.png."""
+    folder.mkdir(parents=True, exist_ok=True)
+    history.write(folder / "history.jsonl")
+    statuses = Counter((one.kind, one.status) for one in history)
+    faults = Counter(name for name, _, _ in history.faults)
+    lines = [f"# Chaos, seed {seed}", "", "| call | status | how many |", "|---|---|---|"]
+    lines += [
+        f"| {kind} | {status or 'none'} | {n} |" for (kind, status), n in sorted(statuses.items())
+    ]
+    lines += ["", "| fault | how often |", "|---|---|"]
+    lines += [f"| {name} | {count} |" for name, count in sorted(faults.items())]
+    lines += ["", f"Violations: {len(violations)}", *(f"- {one}" for one in violations), ""]
+    (folder / "report.md").write_text("\n".join(lines))
+    _draw(history, folder / "picture.png")
+
+
+def _draw(history: History, file: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    last = int(max((one.ended for one in history), default=0.0)) + 1
+    answered, refused = [0] * (last + 1), [0] * (last + 1)
+    for one in history:
+        (answered if one.status == 200 else refused)[int(one.ended)] += 1
+    figure, axes = pyplot.subplots(figsize=(12, 4))
+    axes.step(range(last + 1), answered, where="post", label="answered")
+    axes.step(range(last + 1), refused, where="post", label="refused or lost")
+    colours = {
+        name: f"C{2 + place}"
+        for place, name in enumerate(sorted({n for n, _, _ in history.faults}))
+    }
+    shown: set[str] = set()
+    for name, began, ended in history.faults:
+        label = None if name in shown else name
+        axes.axvspan(began, max(ended, began + 0.1), alpha=0.25, color=colours[name], label=label)
+        shown.add(name)
+    axes.set_xlabel("seconds")
+    axes.set_ylabel("calls a second")
+    axes.legend(loc="upper right", fontsize="small")
+    figure.tight_layout()
+    figure.savefig(file, dpi=110)
+    pyplot.close(figure)

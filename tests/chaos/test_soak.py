@@ -1,0 +1,20 @@
+"""Recommenders that come and go leave nothing behind, in any worker."""
+
+from pathlib import Path
+
+import pytest
+
+from discreet.state.embedded import EmbeddedStore
+from tests.chaos.soak import growth, soak
+from tests.contracts.samples import SAMPLES
+
+
+@pytest.mark.anyio
+async def test_nothing_is_left_of_recommenders_that_come_and_go(tmp_path: Path) -> None:
+    looks: list[tuple[int, int, int]] = []
+    with EmbeddedStore(tmp_path) as url:
+        await soak(url, 24 * len(SAMPLES), looks)
+    assert len(looks) == 24
+    assert all((recommenders, entries) == (0, 0) for recommenders, entries, _ in looks)
+    # A recommender takes tens of kilobytes; what is kept of one would show as so much a cycle.
+    assert growth(looks) < 10_000 * len(SAMPLES)
