@@ -25,6 +25,7 @@ from discreet.state.redis_store import open_store
 from tests.contracts.samples import SAMPLES, asks
 
 WORKERS = 2
+NAMES = 20
 _LEASE = 0.02
 
 
@@ -51,7 +52,8 @@ async def soak(url: str, cycles: int, look: "list[tuple[int, int, int]]") -> Non
     try:
         for cycle in range(cycles):
             algorithm = families[cycle % len(families)]
-            name = f"r{cycle}"
+            # Series are kept by name until a worker ends, so names come again.
+            name = f"r{cycle % NAMES}"
             maker, user = workers[cycle % WORKERS], workers[(cycle + 1) % WORKERS]
             await maker.registry.put(name, _document(algorithm))
             for worker in (maker, user):
