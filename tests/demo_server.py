@@ -16,7 +16,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.ports import free_port
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, PATIENT
 
 DISCREET = str(Path(sys.executable).parent / "discreet")
 
@@ -69,8 +69,7 @@ def demo_server(
         *program, "serve", "--demo", "--port", str(port), "--data", str(folder), *arguments,
     )  # fmt: skip
     environment = {k: v for k, v in os.environ.items() if not k.startswith("DISCREET_")}
-    # A store that is slow because the machine is busy is not missed.
-    environment["DISCREET_STORE_TIMEOUT_SECONDS"] = "30"
+    environment |= PATIENT
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
     try:

@@ -11,6 +11,10 @@ from typing import TypeVar
 PATIENCE = 180.0
 """Seconds to wait for what has to happen; it lies below the time that a test may take in all."""
 
+PATIENT = {"DISCREET_STORE_TIMEOUT_SECONDS": "30", "DISCREET_BUSY_SECONDS": "10"}
+"""What a server is told that has to answer: where others use all cores, its store is slow without
+being gone, and its own answers are late without there being too many."""
+
 Found = TypeVar("Found")
 
 

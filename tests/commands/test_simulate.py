@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.demo_server import DISCREET, Demo, demo, free_port  # noqa: F401 - a fixture
+from tests.demo_server import DISCREET, Demo, demo  # noqa: F401 - a fixture
+from tests.ports import free_port
+from tests.waiting import wait_for
 
 
 def simulate(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -31,7 +33,7 @@ def key_file(demo: Demo) -> str:  # noqa: F811
 def test_the_results_as_json(demo: Demo, tmp_path: Path) -> None:  # noqa: F811
     done = simulate(
         *("--url", demo.url, "--key-file", key_file(demo)),
-        *("--seconds", "1", "--rate", "50", "--json"),
+        *("--seconds", "5", "--rate", "10", "--json"),
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
@@ -47,7 +49,7 @@ def test_the_results_as_json(demo: Demo, tmp_path: Path) -> None:  # noqa: F811
 
 def test_a_printed_summary(demo: Demo, tmp_path: Path) -> None:  # noqa: F811
     done = simulate(
-        "--url", demo.url, "--key", demo.key, "--seconds", "0.5", "--rate", "40", cwd=tmp_path
+        "--url", demo.url, "--key", demo.key, "--seconds", "5", "--rate", "8", cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
     assert "mean reward" in done.stdout
@@ -81,9 +83,7 @@ def test_interrupted_traffic_is_still_reported(demo: Demo, tmp_path: Path) -> No
         text=True,
     )
     before = demo.samples("films")["discreet_items_total", ""]
-    for _ in range(300):
-        if demo.samples("films")["discreet_items_total", ""] > before + 20:
-            break
+    wait_for("traffic", lambda: demo.samples("films")["discreet_items_total", ""] > before + 20)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err

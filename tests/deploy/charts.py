@@ -18,6 +18,7 @@ EXAMPLES = sorted((CHART / "ci").glob("*-values.yaml"))
 VERSIONS = ("1.30", "1.32", "1.34")
 RELEASE = "shop"
 NAMESPACE = "recommendations"
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def helm(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -48,8 +49,8 @@ def rendered(values: Path, version: str = VERSIONS[-1]) -> tuple[dict[str, Any],
 
 
 def objects(text: str) -> Iterator[dict[str, Any]]:
-    """Read manifests."""
-    return (each for each in yaml.safe_load_all(text) if each)
+    """Read manifests; libyaml does in a tenth of the time what is the same in Python."""
+    return (each for each in yaml.load_all(text, Loader=LOADER) if each)
 
 
 def only(found: tuple[dict[str, Any], ...], kind: str, ending: str = "") -> dict[str, Any]:

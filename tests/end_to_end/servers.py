@@ -16,15 +16,12 @@ import httpx
 import pytest
 
 from tests.ports import free_port
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import PATIENCE, PATIENT, wait_for
 
 DISCREET = str(Path(sys.executable).parent / "discreet")
 KEY = "key-for-end-to-end-tests"
 CALL_SECONDS = 120.0
 """How long a call may take: less than a test, and more than a busy machine needs."""
-
-PATIENT = {"DISCREET_STORE_TIMEOUT_SECONDS": "30"}
-"""A store that is slow because the machine is busy is not missed, unless a test says so."""
 
 
 def document(**changes: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -10,6 +11,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
+from tests.waiting import PATIENT
 
 LOADTESTS = Path(__file__).resolve().parents[2] / "loadtests"
 MOST_IN_FLIGHT = 256
@@ -150,6 +153,7 @@ def test_a_short_run_against_a_real_server(mixed: ModuleType) -> None:
         capture_output=True,
         text=True,
         timeout=600,
+        env=os.environ | PATIENT,
     )
     assert ran.returncode == 0, ran.stderr
     assert "filling p-rec" in ran.stderr

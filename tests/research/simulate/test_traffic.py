@@ -14,7 +14,9 @@ from discreet.errors import InvalidArgument
 from discreet.research.simulate import traffic as module
 from discreet.research.simulate.traffic import Traffic, send_traffic
 from discreet.research.simulate.traffic_results import TrafficResults
-from tests.demo_server import Demo, demo, demo_server, free_port  # noqa: F401 - a fixture
+from tests.demo_server import Demo, demo, demo_server  # noqa: F401 - a fixture
+from tests.ports import free_port
+from tests.waiting import PATIENCE
 
 
 def document(*items: str, budget: float = 100.0) -> dict[str, Any]:
@@ -46,7 +48,7 @@ def send_until(plan: Traffic, answers: int) -> TrafficResults:
 
         return await send_traffic(plan, stop=stop, watch=watch)
 
-    return asyncio.run(asyncio.wait_for(until_enough(), 90))
+    return asyncio.run(asyncio.wait_for(until_enough(), PATIENCE))
 
 
 def test_what_is_reported_is_what_the_server_counted(demo: Demo) -> None:  # noqa: F811
@@ -105,7 +107,7 @@ def test_items_that_appear_meanwhile_are_known(demo: Demo) -> None:  # noqa: F81
 
         return await send_traffic(traffic_to(demo, "growing"), stop=stop, watch=watch)
 
-    results = asyncio.run(asyncio.wait_for(until_both_were_seen(), 90))
+    results = asyncio.run(asyncio.wait_for(until_both_were_seen(), PATIENCE))
     change.join()
     # Answers with the removed item may be under way when it goes, one on each connection; their
     # feedback is then refused. Whoever did not know the new item would err on every answer.
@@ -124,13 +126,13 @@ def test_stop_lets_requests_under_way_finish(demo: Demo) -> None:  # noqa: F811
 
 def test_it_ends_by_itself_and_never_sends_more_than_was_asked(demo: Demo) -> None:  # noqa: F811
     demo.call("PUT", "/recommenders/bounded", document("a", "b"))
-    results = asyncio.run(send_traffic(traffic_to(demo, "bounded", seconds=0.5)))
+    results = asyncio.run(send_traffic(traffic_to(demo, "bounded", rate=10, seconds=5)))
     assert not results.interrupted
     assert 0 < results.total.answers <= 50
 
 
 def test_a_server_that_goes_away_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FAILING_SECONDS", 0.5)
+    monkeypatch.setattr(module, "FAILING_SECONDS", 5.0)
     with demo_server(tmp_path, "--workers", "1") as short_lived:
         plan = traffic_to(short_lived, "films")
 
@@ -138,7 +140,7 @@ def test_a_server_that_goes_away_ends_it(tmp_path: Path, monkeypatch: pytest.Mon
             if results.total.answers >= 30 and short_lived.process.poll() is None:
                 short_lived.process.terminate()
 
-        results = asyncio.run(asyncio.wait_for(send_traffic(plan, watch=watch), 90))
+        results = asyncio.run(asyncio.wait_for(send_traffic(plan, watch=watch), PATIENCE))
     assert results.gave_up is not None
     assert "nothing has succeeded" in results.gave_up
     assert results.total.answers >= 30
