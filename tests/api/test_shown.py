@@ -26,9 +26,16 @@ ANSWERS = st.builds(
     st.booleans(),
     st.just(UNPROTECTED) | st.builds(PrivacyReport, AMOUNTS, BUDGETS, BUDGETS),
     st.integers(0, 2**33),
+    st.just(()),
     st.none() | TEXT,
     st.none() | TEXT,
-    st.none() | TEXT,
+).flatmap(
+    lambda answer: (
+        st.just(answer)
+        | st.lists(st.none() | TEXT, min_size=len(answer.items), max_size=len(answer.items)).map(
+            lambda vendors: answer._replace(vendors=tuple(vendors))
+        )
+    )
 )
 
 
@@ -39,12 +46,15 @@ def amount(budget: Budget | None) -> dict[str, float | None]:
 
 
 def fields(answer: Recommendation) -> dict[str, Any]:
-    vendor = {} if answer.vendor is None else {"vendor": answer.vendor}
+    vendors = answer.vendors or (None,) * len(answer.items)
     named = {} if answer.round is None else {"round": answer.round}
     why = {} if answer.reason is None else {"reason": answer.reason}
     return {
         "recommendation_id": answer.recommendation_id,
-        "items": [{"id": item, **vendor} for item in answer.items],
+        "items": [
+            {"id": item} if vendor is None else {"id": item, "vendor": vendor}
+            for item, vendor in zip(answer.items, vendors, strict=True)
+        ],
         "personalised": answer.personalised,
         "privacy": {
             "epsilon": answer.privacy.epsilon,
@@ -75,7 +85,12 @@ def test_fields_that_come_before_its_own_stay_there(answer: Recommendation) -> N
 def test_what_is_kept_of_one_answer_does_not_show_in_another(
     one: Recommendation, other: Recommendation
 ) -> None:
-    for each in (one, other._replace(items=one.items), one._replace(privacy=other.privacy), one):
+    for each in (
+        one,
+        other._replace(items=one.items, vendors=one.vendors),
+        one._replace(privacy=other.privacy),
+        one,
+    ):
         assert json.loads(recommendation_json(each, "{")) == fields(each)
 
 

@@ -9,9 +9,11 @@ from discreet.decisions.retries import MADE_UP_SECONDS
 from discreet.decisions.services import DecisionServices
 from discreet.errors import DiscreetError, EventReused, StoreUnavailable, UnknownDecision
 from discreet.families.questions import Ask, Candidate, Sparse
+from discreet.families.registration import read_document
 from discreet.state.memory import MemoryStore
 from discreet.state.ready import Ready
 from discreet.state.stores import Debit, Debited
+from tests.contracts.samples import SAMPLES
 from tests.decisions.conftest import Clock, ask, document, opened
 
 pytestmark = pytest.mark.anyio
@@ -178,3 +180,25 @@ async def test_what_is_not_paid_for_leaves_no_mark(
     before = len(markers)
     assert not (await ask(services)).personalised
     assert len(markers) == before
+
+
+@pytest.mark.parametrize("algorithm", sorted(SAMPLES))
+async def test_in_every_family_a_retry_tells_nothing_about_what_was_private(
+    services: DecisionServices, algorithm: str
+) -> None:
+    """The attack, one by one and in a batch: the other private data under the same event id."""
+    sample = SAMPLES[algorithm]
+    written = read_document({"algorithm": algorithm, **sample.document})
+    await services.registry.put("sample", written)
+    await sample.prepare(await services.registry.find("sample"))
+    first, other = (Ask("sample", "someone", event_id="e", **each) for each in sample.asks)
+    answer = await services.recommend.recommend(first)
+    principal = (await services.registry.find("sample")).principal("someone")
+    before = await services.store.ledgers([principal])
+    guesses = [other, first, other._replace(exclude=("i0",)), first._replace(exclude=("i1",))]
+    if algorithm == "p-rec":
+        guesses = [other, first, other._replace(round="round 7")]
+    for guess in guesses:
+        assert await services.recommend.recommend(guess) == answer
+    assert await services.recommend.recommend_many(guesses) == [answer] * len(guesses)
+    assert await services.store.ledgers([principal]) == before

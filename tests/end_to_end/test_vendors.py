@@ -356,3 +356,23 @@ def test_killing_an_instance_costs_no_request_at_the_others(tmp_path: Path) -> N
                         load.over.set()
                     for load in loads:
                         load.join(PATIENCE)
+
+
+def test_a_list_and_candidates_may_hold_a_vendors_item(joined: Joined) -> None:
+    found: set[str] = set()
+    for number in range(400):
+        for kind, given in (("list", {"limit": 2}), ("candidates", {"candidates": ["yak-of-a-1"]})):
+            body = {"recommender": "films", "client": f"{kind} {number}", "context": [0.5, 0.5]}
+            answer = joined.a.client.post("/recommend", json={**body, **given}).json()
+            theirs = [one for one in answer["items"] if one.get("vendor") == "b"]
+            assert len(theirs) <= 1
+            for one in theirs:
+                opened = joined.b.client.post("/handles/open", json={"handle": one["id"]})
+                assert opened.json()["item"]["id"] in ITEMS_OF_B
+                told = {"recommendation_id": answer["recommendation_id"], "item": one["id"]}
+                sent = joined.a.client.post("/feedback", json={**told, "reward": 1})
+                assert sent.status_code == 200, sent.text
+                found.add(kind)
+        if found == {"list", "candidates"}:
+            break
+    assert found == {"list", "candidates"}

@@ -51,10 +51,13 @@ def privacy_json(report: PrivacyReport) -> str:
 
 def recommendation_json(answer: Recommendation, opening: str) -> str:
     """Return the object of one answer; `opening` is its brace, and fields that come first."""
-    if answer.vendor is None:
+    if not answer.vendors:
         items = ",".join([_item_json(item) for item in answer.items])
     else:
-        items = ",".join(_json({"id": item, "vendor": answer.vendor}) for item in answer.items)
+        items = ",".join(
+            _item_json(item) if vendor is None else _json({"id": item, "vendor": vendor})
+            for item, vendor in zip(answer.items, answer.vendors, strict=True)
+        )
     ending = "}"
     if answer.reason is not None:
         ending = f',"reason":{_text_json(answer.reason)}}}'

@@ -12,7 +12,7 @@ from typing import Any
 from discreet.decisions.feedback import FeedbackRequests
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.decisions.tokens import Sealer, new_decision_ids, open_decision, seal_decisions
-from discreet.errors import TokenExpired, TokenForged, UnknownDecision, UnknownItem
+from discreet.errors import DiscreetError, TokenExpired, TokenForged, UnknownDecision, UnknownItem
 from discreet.families.contract import Recommender
 from discreet.families.p_dap.sync import Guests, VendorItem
 from discreet.families.questions import Feedback, PendingDecision, Receipt
@@ -49,8 +49,12 @@ class ForwardRequests:
         """Choose an item of ours for another vendor's user, whom we know by a cell only."""
         found = await self._registry.find(recommender)
         guests = found.part(Guests)
+        debit = guests.debit(requester=requester, centre=centre, epsilon=epsilon)
+        (debited,) = await found.store.spend([debit])
+        if isinstance(debited, DiscreetError):
+            raise debited
         principal, choices, note = guests.decide(
-            requester=requester, centre=centre, epsilon=epsilon
+            requester=requester, centre=centre, epsilon=epsilon, paid=debited.granted
         )
         expires_at = int(self._clock()) + found.ttl
         (decision_id,) = new_decision_ids(1)

@@ -206,7 +206,7 @@ class RecommendRequests:
                 decision.personalised,
                 recommender.report(one),
                 sealed.expires_at,
-                decision.vendor,
+                decision.vendors,
                 decision.round,
                 decision.reason,
             )

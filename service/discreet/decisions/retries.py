@@ -128,12 +128,18 @@ def _encode(answer: Recommendation) -> bytes:
     return json.dumps(answer._replace(privacy=report)).encode()  # type: ignore[arg-type]
 
 
+def _vendors(stored: Any) -> tuple[str | None, ...]:
+    """Return the vendor of every item; answers of one item were once stored with its name."""
+    return (stored,) if isinstance(stored, str) else tuple(stored or ())
+
+
 def _decode(content: bytes) -> Recommendation:
     values = json.loads(content)
     fields = Recommendation._make(values)
     epsilon, spent, remaining, resets_at = values[Recommendation._fields.index("privacy")]
     return fields._replace(
         items=tuple(fields.items),
+        vendors=_vendors(fields.vendors),
         privacy=PrivacyReport(
             epsilon=epsilon,
             spent=spent and Budget(*spent),

@@ -71,9 +71,9 @@ def plain_ids(ask: Ask) -> Sequence[str] | None:
 class Recommendation(NamedTuple):
     """The answer. `expires_at` is in seconds since the epoch.
 
-    If `vendor` is given, the only item is another vendor's, and its id a handle that the vendor
-    can open. If `round` is given, the item is that round's. `reason` says why an answer is not
-    personalised, or not protected.
+    `vendors` says for every item which vendor it is of, None for ours; the id of a vendor's item
+    is a handle that the vendor can open. It is empty if all are ours. If `round` is given, the item
+    is that round's. `reason` says why an answer is not personalised, or not protected.
     """
 
     recommendation_id: str
@@ -81,9 +81,14 @@ class Recommendation(NamedTuple):
     personalised: bool
     privacy: PrivacyReport
     expires_at: int
-    vendor: str | None = None
+    vendors: tuple[str | None, ...] = ()
     round: str | None = None
     reason: str | None = None
+
+    @property
+    def vendor(self) -> str | None:
+        """The vendor of the first item, None for ours."""
+        return self.vendors[0] if self.vendors else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +139,10 @@ class Decision:
     """What was decided for one question.
 
     `choices` and `note` travel in the sealed recommendation id, and are what `learn` is given.
-    `reason` says in a few words why an answer is not personalised, or not protected. If `vendor`
-    is given, the only item is another vendor's, and its id a handle that the vendor can open.
-    `expires_at` ends the time for feedback earlier than the document does.
+    `reason` says in a few words why an answer is not personalised, or not protected. `vendors`
+    says for every item which vendor it is of, None for ours; the id of a vendor's item is a handle
+    that the vendor can open. It is empty if all are ours. `expires_at` ends the time for feedback
+    earlier than the document does.
     """
 
     items: tuple[str, ...]
@@ -144,7 +150,7 @@ class Decision:
     personalised: bool
     note: bytes = b""
     reason: str | None = None
-    vendor: str | None = None
+    vendors: tuple[str | None, ...] = ()
     round: str | None = None
     expires_at: int | None = None
     decision_id: bytes | None = None

@@ -14,7 +14,7 @@ GOOD: dict[str, Any] = {"handle": "aB3-_", "expires_at": 1_800_000_000}
 
 def test_an_honest_answer_is_read() -> None:
     assert read_item(json.dumps(GOOD).encode()) == VendorItem("aB3-_", 1_800_000_000)
-    longest = {**GOOD, "handle": "x" * 2_048}
+    longest = {**GOOD, "handle": "x" * 600}
     assert read_item(json.dumps(longest).encode()) is not None
 
 
@@ -30,7 +30,7 @@ def test_an_honest_answer_is_read() -> None:
         {},
         {"handle": "x"},
         {**GOOD, "handle": ""},
-        {**GOOD, "handle": "x" * 2_049},
+        {**GOOD, "handle": "x" * 601},
         {**GOOD, "handle": "a b"},
         {**GOOD, "handle": "a\r\nb"},
         {**GOOD, "handle": "ä"},

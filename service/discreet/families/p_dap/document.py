@@ -9,6 +9,7 @@ from discreet.families.contexts import ContextDocument
 from discreet.families.documents import (
     NAME_PATTERN,
     AnswersPrivacyDocument,
+    BudgetDocument,
     Document,
     FeedbackPrivacy,
     FeedbackPrivacyDocument,
@@ -67,6 +68,18 @@ class GuestPrivacyDocument(Document):
         default=1.0, ge=0.001, le=50, description="For one reward, over all released models."
     )
     delta: Number = Field(default=1e-6, gt=1e-12, le=0.1)
+    most_epsilon: Number = Field(
+        default=4.0,
+        ge=0.001,
+        le=50,
+        description="The most that one draw for another vendor's user may use. A vendor that asks "
+        "for more gets a draw with this.",
+    )
+    budget: BudgetDocument | None = Field(
+        default=None,
+        description="What all draws for one asking vendor may cost together; every draw is booked "
+        "either way. When it is spent, its users get what most guests like.",
+    )
 
 
 class PartitionAnswersDocument(AnswersPrivacyDocument):

@@ -9,6 +9,7 @@ from discreet.errors import TokenForged
 from discreet.families import maps
 from discreet.families.budgets import FREE, BudgetPolicy, rho_of
 from discreet.families.cards import GuaranteeCard
+from discreet.families.choice import repeated
 from discreet.families.contract import Recommender, Resources
 from discreet.families.observer import FamilyGauge, ReleasedFigures
 from discreet.families.p_dap import guarantee, learning
@@ -69,7 +70,8 @@ class PartitionRecommender(Recommender[PartitionModel]):
             # What an observer sees of a vendor's item depends on two draws, ours and the
             # vendor's: epsilon is divided between them, and both parts are charged.
             self.vendor_epsilon = answers.vendor_share * answers.epsilon
-            self.vendor_rule = ChoiceRule(answers.epsilon - self.vendor_epsilon, alpha)
+            left = answers.epsilon - self.vendor_epsilon
+            self.vendor_rule = ChoiceRule(left, alpha, answers.personal_slots)
         noise = FeedbackNoise.exact()
         self._feedback_charge = EXACT
         if not isinstance(feedback, str):
@@ -88,7 +90,7 @@ class PartitionRecommender(Recommender[PartitionModel]):
         super().__init__(name=name, stored=stored, resources=resources)
         self._live = np.array(sorted(stored.slots.values()), dtype=np.intp)
         self.vendors = Vendors(self, document, stored, epsilon=self.vendor_epsilon)
-        self.offer(Guests(self, dimensions=self.dimensions))
+        self.offer(Guests(self, dimensions=self.dimensions, document=guest))
         if self.dimensions == maps.DIMENSIONS:
             self.offer(
                 maps.ModelMap(self, lambda model, at: model.own.first_choices(at, self.rule))
@@ -107,7 +109,6 @@ class PartitionRecommender(Recommender[PartitionModel]):
         if not (ask.features is None and ask.category is None and ask.round is None):
             refuse_unused(ask, uses=("context",))
         context = self._read_context(ask.context)
-        alone = ask.limit == 1 and ask.candidates is None
         candidates = None if ask.candidates is None else plain_ids(ask)
         available = self.available(exclude=ask.exclude, candidates=candidates)
         return PartitionQuestion(
@@ -115,8 +116,10 @@ class PartitionRecommender(Recommender[PartitionModel]):
             limit=ask.limit,
             context=context,
             available=available,
-            # A vendor cannot be told which of its items to leave out, nor give several that differ.
-            vendors=self.vendors.reachable() if alone and self.vendors.url_of else (),
+            # Beside at least one item of ours, which stands in for a vendor that does not answer.
+            vendors=self.vendors.reachable(ask.exclude)
+            if self.vendors.url_of and len(available)
+            else (),
             whole=available is self.visible,
         )
 
@@ -132,7 +135,8 @@ class PartitionRecommender(Recommender[PartitionModel]):
         own = self.current.model.own
         events = own.outlook(self._rule_for(question), question.vendors).events(draws)
         if question.vendors:
-            events += (RandomisedResponse(self.vendor_epsilon),)
+            asked = min(len(question.vendors), self.rule.most_drawn(question.limit))
+            events += repeated(RandomisedResponse(self.vendor_epsilon), asked)
         return self.answers_budget.charge(events)
 
     def _rule_for(self, question: PartitionQuestion) -> ChoiceRule:
@@ -213,12 +217,13 @@ class PartitionRecommender(Recommender[PartitionModel]):
 
     def shown_as(self, pending: PendingDecision, position: int, choice: Choice) -> str | None:
         """Return an item's id, or the handle of a vendor's item."""
-        return self.vendors.handle_of(pending) or self.id_of.get(choice.slot)
+        return self.vendors.handle_of(pending, position) or self.id_of.get(choice.slot)
 
     async def after_feedback(self, feedback: PendingFeedback) -> None:
         """Pass feedback on a vendor's item on to the vendor."""
         if self.vendors.url_of:
-            await self.vendors.pass_on(feedback)
+            position = self.position_of(feedback.pending, feedback.feedback.item)
+            await self.vendors.pass_on(feedback, position)
 
     # Releasing.
 

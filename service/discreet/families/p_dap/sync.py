@@ -13,10 +13,12 @@ epsilon1 + epsilon2 about the context:
                            <= e^epsilon1 * P(v | C') * e^epsilon2 * P_v(k | C'),
 
 for any two cells C, C', because the vendor's draw is epsilon2-DP between any two cells, whatever
-our draw was. An item of our own has only the first factor. Both parts are charged whenever a vendor
-might be drawn: whether one was depends on the context, so a price that depended on it would tell. A
-vendor that does not answer is replaced by an item of ours that is drawn without looking at the
-context: P(k | C) + sum over failing v of P(v | C) * q(k) is post-processing of our own draw.
+our draw was. An item of our own has only the first factor. A list is drawn item by item, and each
+vendor at most once: it has a first factor for every draw, and a second one for every vendor in it.
+All of these are charged whenever a vendor might be drawn: whether one was depends on the context,
+so a price that depended on it would tell. A vendor that does not answer is replaced by an item of
+ours that is drawn without looking at the context: P(k | C) + sum over failing v of P(v | C) * q(k)
+is post-processing of our own draw.
 
 What that does not cover: the vendor that is asked learns the cell; that it draws at no more than
 epsilon2 is its promise (`Guests` keeps ours); that an honest one fails regardless of the cell is an
@@ -29,28 +31,40 @@ changes nothing that is stored. A guest's reward is in one release, whose noise 
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import ClassVar
 from urllib.parse import quote
 
+import numpy as np
+
 from discreet.errors import DiscreetError, InvalidArgument, NothingToRecommend, PeerUnavailable
+from discreet.families.budgets import BudgetPolicy
 from discreet.families.contract import Recommender
 from discreet.families.observer import FamilyCounter
-from discreet.families.p_dap.document import VENDOR, AdaptivePartitionDocument
+from discreet.families.p_dap.document import (
+    VENDOR,
+    AdaptivePartitionDocument,
+    GuestPrivacyDocument,
+)
 from discreet.families.p_dap.learning import GUESTS
 from discreet.families.p_dap.model import ChoiceRule, PartitionModel, PartitionQuestion
 from discreet.families.questions import Choice, Decision, PendingDecision, PendingFeedback, Question
 from discreet.families.stored import StoredDocument
+from discreet.privacy.events import RandomisedResponse
+from discreet.state.stores import NO_LIMIT, Debit
 
 CELL_BYTES = 5
 PEER_BYTES = 8
 _MOST_AT_ONCE = 256
 """Messages sent at the same time; more wait for the next round."""
-_LONGEST_HANDLE = 2_048
+_LONGEST_HANDLE = 600
+"""A list may hold the handles of 16 vendors, and its recommendation id 16,384 letters."""
 _HANDLE_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~")
 _LAST_MOMENT = 2**32
+_HANDLES = b"\0"
+"""Stands before the handles in a note."""
 _SETTLED = frozenset({200, 400, 404, 409, 410, 422})
 """Statuses after which sending the same feedback again would change nothing."""
 
@@ -77,6 +91,28 @@ def read_item(body: bytes) -> VendorItem | None:
     return VendorItem(handle, expires_at) if _HANDLE_LETTERS.issuperset(handle) else None
 
 
+def write_handles(handles: Mapping[int, str]) -> bytes:
+    """Return the handles that an answer shows, by place, for its recommendation id."""
+    if not handles:
+        return b""
+    return _HANDLES + b"".join(
+        bytes([place]) + len(handle).to_bytes(2, "little") + handle.encode("ascii")
+        for place, handle in handles.items()
+    )
+
+
+def read_handles(note: bytes) -> dict[int, str]:
+    """Return what `write_handles` wrote behind the cell."""
+    if note[:1] == GUESTS or note[CELL_BYTES : CELL_BYTES + 1] != _HANDLES:
+        return {}
+    handles, at = {}, CELL_BYTES + 1
+    while at < len(note):
+        end = at + 3 + int.from_bytes(note[at + 1 : at + 3], "little")
+        handles[note[at]] = note[at + 3 : end].decode("ascii")
+        at = end
+    return handles
+
+
 class Vendors:
     """The vendors that a recommender may ask, and the feedback that is passed on to them."""
 
@@ -97,10 +133,15 @@ class Vendors:
         self._queue = recommender.key(b"to vendors")
         self._sending: dict[bytes, asyncio.Task[None]] = {}
 
-    def reachable(self) -> tuple[int, ...]:
-        """Return the slots of the vendors that can be asked now. The context has no part in it."""
+    def reachable(self, exclude: Sequence[str] = ()) -> tuple[int, ...]:
+        """Return the slots of the vendors that can be asked now, but for those excluded by name.
+
+        The context has no part in it.
+        """
         reachable = self._recommender.peers.reachable
-        return tuple(slot for name, slot in self._slot_of.items() if reachable(name))
+        return tuple(
+            slot for name, slot in self._slot_of.items() if name not in exclude and reachable(name)
+        )
 
     async def fetch_items(
         self, questions: Sequence[Question], decisions: Sequence[Decision]
@@ -109,18 +150,47 @@ class Vendors:
         return list(
             await asyncio.gather(
                 *(
-                    self._fetch_item(question, decision)
+                    self._with_items(question, decision)
                     for question, decision in zip(questions, decisions, strict=True)
                 )
             )
         )
 
-    async def _fetch_item(self, question: Question, decision: Decision) -> Decision:
-        slot = decision.choices[0].slot if decision.choices else -1
-        vendor = self._name_of.get(slot)
-        if vendor is None:
+    async def _with_items(self, question: Question, decision: Decision) -> Decision:
+        """Return a decision with vendors' items, and ours in place of those that did not come."""
+        drawn = {
+            place: self._name_of[choice.slot]
+            for place, choice in enumerate(decision.choices)
+            if choice.slot in self._name_of
+        }
+        if not drawn:
             return decision
+        assert isinstance(question, PartitionQuestion)
         cell = int.from_bytes(decision.note[1:CELL_BYTES], "little")
+        fetched = await asyncio.gather(*(self._fetch(vendor, cell) for vendor in drawn.values()))
+        came = {place: item for place, item in zip(drawn, fetched, strict=True) if item is not None}
+        ours = iter(self._replacements(question, decision, len(drawn) - len(came)))
+        rows: list[tuple[Choice, str, VendorItem | None, str | None]] = []
+        for place, (choice, shown) in enumerate(zip(decision.choices, decision.items, strict=True)):
+            if place not in drawn:
+                rows.append((choice, shown, None, None))
+            elif place in came:
+                rows.append((choice, came[place].handle, came[place], drawn[place]))
+            elif (other := next(ours, None)) is not None:
+                rows.append((other, self._recommender.id_of[other.slot], None, None))
+        return replace(
+            decision,
+            items=tuple(shown for _, shown, _, _ in rows),
+            choices=tuple(choice for choice, _, _, _ in rows),
+            vendors=tuple(vendor for _, _, _, vendor in rows) if came else (),
+            expires_at=min((item.expires_at for item in came.values()), default=None),
+            note=decision.note
+            + write_handles(
+                {place: item.handle for place, (_, _, item, _) in enumerate(rows) if item}
+            ),
+        )
+
+    async def _fetch(self, vendor: str, cell: int) -> VendorItem | None:
         outcome, item = "answered", None
         try:
             item = await self._ask(vendor, cell)
@@ -132,28 +202,23 @@ class Vendors:
             peer=vendor,
             label=outcome,
         )
-        if item is None:
-            assert isinstance(question, PartitionQuestion)
-            return self._replacement(question, decision)
-        return replace(
-            decision,
-            items=(item.handle,),
-            vendor=vendor,
-            expires_at=item.expires_at,
-            note=decision.note + item.handle.encode("ascii"),
-        )
+        return item
 
-    def _replacement(self, question: PartitionQuestion, decision: Decision) -> Decision:
-        """Return an item of ours in place of a vendor's that did not come.
+    def _replacements(
+        self, question: PartitionQuestion, decision: Decision, count: int
+    ) -> Sequence[Choice]:
+        """Return items of ours, not yet in the list, for vendors' items that did not come.
 
-        It was paid for, and that a vendor had been drawn may show: not free, and not independent of
-        the context, though the item is.
+        They were paid for, and that a vendor had been drawn may show: not free, and not independent
+        of the context, though the items are.
         """
-        recommender = self._recommender
-        own = recommender.current.model.own
-        choices = own.decide_for_anybody(question, ChoiceRule(self._epsilon), recommender.noise)
-        items = tuple(recommender.id_of[choice.slot] for choice in choices)
-        return replace(decision, items=items, choices=choices)
+        if not count:
+            return ()
+        taken = [choice.slot for choice in decision.choices]
+        left = np.setdiff1d(question.available, taken, assume_unique=True)
+        own = self._recommender.current.model.own
+        asked = replace(question, limit=count, available=left, whole=False)
+        return own.decide_for_anybody(asked, ChoiceRule(self._epsilon), self._recommender.noise)
 
     async def _ask(self, vendor: str, cell: int) -> VendorItem:
         recommender = self._recommender
@@ -182,16 +247,14 @@ class Vendors:
 
     # Feedback.
 
-    def handle_of(self, pending: PendingDecision) -> str | None:
-        """Return the handle that an answer showed, if its item is a vendor's."""
-        if pending.note[:1] == GUESTS or len(pending.note) <= CELL_BYTES:
-            return None
-        return pending.note[CELL_BYTES:].decode("ascii")
+    def handle_of(self, pending: PendingDecision, position: int) -> str | None:
+        """Return the handle that an answer showed in a place, if that item is a vendor's."""
+        return read_handles(pending.note).get(position)
 
-    async def pass_on(self, feedback: PendingFeedback) -> None:
+    async def pass_on(self, feedback: PendingFeedback, position: int) -> None:
         """Keep feedback on a vendor's item, durably, until the vendor has it, and send it."""
-        handle = self.handle_of(feedback.pending)
-        vendor = self._name_of.get(feedback.pending.choices[0].slot)
+        handle = self.handle_of(feedback.pending, position)
+        vendor = self._name_of.get(feedback.pending.choices[position].slot)
         if handle is None or vendor is None:
             return  # ours, or of a vendor that is no longer to be told
         message = {
@@ -200,7 +263,7 @@ class Vendors:
             "reward": feedback.feedback.reward,
             "expires_at": feedback.pending.expires_at,
         }
-        name = feedback.pending.decision_id
+        name = feedback.pending.decision_id + bytes([position])
         content = json.dumps(message).encode()
         await self._recommender.store.put_message(queue=self._queue, name=name, content=content)
         self._send_soon(name, content)
@@ -254,28 +317,55 @@ class Guests:
 
     PURPOSE: ClassVar[str] = "items for other vendors' users"
 
-    def __init__(self, recommender: Recommender[PartitionModel], *, dimensions: int) -> None:
+    def __init__(
+        self,
+        recommender: Recommender[PartitionModel],
+        *,
+        dimensions: int,
+        document: GuestPrivacyDocument,
+    ) -> None:
         self._recommender = recommender
         self._dimensions = dimensions
+        self._most_epsilon = document.most_epsilon
+        budget = document.budget
+        self._policy = BudgetPolicy(
+            epsilon=1e9 if budget is None else budget.epsilon,
+            delta=1e-6 if budget is None else budget.delta,
+        )
+        self._limit = NO_LIMIT if budget is None else self._policy.limit
 
-    def decide(
-        self, *, requester: str, centre: tuple[float, ...], epsilon: float
-    ) -> tuple[bytes, tuple[Choice, ...], bytes]:
-        """Return the paying principal, the choice and the note for one of another vendor's users.
-
-        The draw reveals at most `epsilon` about the cell. It comes from the released model.
-        """
+    def account(self, requester: str) -> bytes:
+        """Return the principal that stands for an asking vendor: the account of the pair."""
         recommender = self._recommender
+        return recommender.principals.client(recommender.name, f"\x01vendor {requester}")
+
+    def debit(self, *, requester: str, centre: tuple[float, ...], epsilon: float) -> Debit:
+        """Return what one draw costs the pair's account. Raises `InvalidArgument`."""
         if not 0 < epsilon <= 50:
             raise InvalidArgument("epsilon", "must be greater than 0 and at most 50")
         if len(centre) != self._dimensions:
             raise InvalidArgument("centre", f"must have {self._dimensions} values")
-        if not len(recommender.visible):
+        if not len(self._recommender.visible):
             raise NothingToRecommend("this recommender has no item to offer")
-        principal = recommender.principals.client(recommender.name, f"\x01vendor {requester}")
+        charge = self._policy.charge((RandomisedResponse(min(epsilon, self._most_epsilon)),))
+        return Debit(self.account(requester), charge, self._limit)
+
+    def decide(
+        self, *, requester: str, centre: tuple[float, ...], epsilon: float, paid: bool
+    ) -> tuple[bytes, tuple[Choice, ...], bytes]:
+        """Return the pair's principal, the choice and the note for one of a vendor's users.
+
+        The draw comes from the released model. It reveals at most `epsilon` about the cell, and no
+        more than the document allows; nothing if it was not paid for.
+        """
+        recommender = self._recommender
+        principal = self.account(requester)
         question = PartitionQuestion(principal, 1, centre, recommender.visible, whole=True)
         guests = recommender.current.model.guests
-        ((choices, cell),) = guests.decide([question], ChoiceRule(epsilon), recommender.noise)
+        rule = ChoiceRule(min(epsilon, self._most_epsilon))
+        ((choices, cell),) = guests.decide([question], rule, recommender.noise)
+        if not paid:
+            choices = guests.decide_for_anybody(question, rule, recommender.noise)
         recommender.asked = True
         recommender.observer.count(
             recommender=recommender.name,
