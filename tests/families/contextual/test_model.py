@@ -122,7 +122,8 @@ def test_nothing_is_explored_if_the_document_says_so() -> None:
 
 
 def test_exploration_falls_as_there_is_less_to_gain() -> None:
-    assert model(2, people=300).outlook.coin > 3 * model(2, people=8_000).outlook.coin
+    few, many = (model(2, people=people, rate=0.001) for people in (100, 8_000))
+    assert few.outlook.coin > 3 * many.outlook.coin
 
 
 def test_lists_are_of_different_items_and_only_the_first_is_personal() -> None:

@@ -55,7 +55,8 @@ OPTIMISM = 0.3
 TRIED = 10.0
 """Visits after which an item has been tried, as far as noise lets one tell."""
 
-_EAGERNESS = 2.0
+_EAGERNESS = 1.0
+"""All answers explore while knowing more could gain as much as the best listed items earn."""
 _ALIKE = 0.2
 _CURIOSITY_STEPS = 2**20
 _GREAT = 50.0
