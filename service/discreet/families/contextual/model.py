@@ -55,8 +55,10 @@ OPTIMISM = 0.3
 TRIED = 10.0
 """Visits after which an item has been tried, as far as noise lets one tell."""
 
-_EAGERNESS = 1.0
-"""All answers explore while knowing more could gain as much as the best listed items earn."""
+_EAGERNESS_LINEAR = 1.0
+"""All answers explore while knowing more could gain as much as the best listed items earn;"""
+_EAGERNESS_CELLS = 2.0
+"""in cells, half as much: what is learned in one of them says less about the others."""
 _ALIKE = 0.2
 _CURIOSITY_STEPS = 2**20
 _GREAT = 50.0
@@ -153,7 +155,9 @@ class ContextualModel:
                 listed = visible[grow_shortlist(means=flattered, shares=shares, odds=odds)]
             curiosity[visible], gain = self._curious(means, errors, listed)
             if self._rate:
-                chance = self._rate + (1.0 - self._rate) * min(1.0, _EAGERNESS * gain) ** 2
+                cells = isinstance(self.space, CellSpace)
+                eagerness = _EAGERNESS_CELLS if cells else _EAGERNESS_LINEAR
+                chance = self._rate + (1.0 - self._rate) * min(1.0, eagerness * gain) ** 2
         rank = np.full(slots, 2)
         rank[visible] = 1
         rank[listed] = 0
