@@ -55,10 +55,11 @@ OPTIMISM = 0.3
 TRIED = 10.0
 """Visits after which an item has been tried, as far as noise lets one tell."""
 
-_EAGERNESS_LINEAR = 1.0
+_EAGERNESS = 1.0
 """All answers explore while knowing more could gain as much as the best listed items earn;"""
-_EAGERNESS_CELLS = 2.0
-"""in cells, half as much: what is learned in one of them says less about the others."""
+_EAGERNESS_EXACT_CELLS = 2.0
+"""in cells half as much, which say less about each other; not with noise, which leaves much unknown
+that exploring will not tell soon."""
 _ALIKE = 0.2
 _CURIOSITY_STEPS = 2**20
 _GREAT = 50.0
@@ -155,8 +156,8 @@ class ContextualModel:
                 listed = visible[grow_shortlist(means=flattered, shares=shares, odds=odds)]
             curiosity[visible], gain = self._curious(means, errors, listed)
             if self._rate:
-                cells = isinstance(self.space, CellSpace)
-                eagerness = _EAGERNESS_CELLS if cells else _EAGERNESS_LINEAR
+                exact_cells = isinstance(self.space, CellSpace) and not self.sums.variance.any()
+                eagerness = _EAGERNESS_EXACT_CELLS if exact_cells else _EAGERNESS
                 chance = self._rate + (1.0 - self._rate) * min(1.0, eagerness * gain) ** 2
         rank = np.full(slots, 2)
         rank[visible] = 1
