@@ -19,6 +19,7 @@ HELM = Path(sys.executable).parent / "helm"
 NAME = "discreet"
 SETTINGS = {
     "keys.existingSecret": "discreet-keys",
+    "metrics.existingSecret": "discreet-metrics",
     "valkey.existingSecret": "discreet-valkey",
     "valkey.tls.existingSecret": "discreet-valkey-tls",
     "metrics.serviceMonitor.enabled": "true",

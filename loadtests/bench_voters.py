@@ -28,7 +28,7 @@ import redis
 from discreet.state.embedded import EmbeddedStore
 
 DISCREET = str(Path(sys.executable).parent / "discreet")
-KEY = "bench-voters"
+KEY = "bench-voters-and-long-enough"
 CHUNK = 50_000
 
 

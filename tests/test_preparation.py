@@ -47,7 +47,7 @@ async def test_recommenders_are_put_and_a_first_key_is_made_once(
 
 
 async def test_a_given_key_is_enough(store: MemoryStore, tmp_path: Path) -> None:
-    assert await prepared(tmp_path, api_key="given", host="0.0.0.0") == Prepared()
+    assert await prepared(tmp_path, api_key="given-and-long-enough", host="0.0.0.0") == Prepared()
 
 
 @pytest.mark.parametrize("demo", [False, True])

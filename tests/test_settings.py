@@ -54,9 +54,9 @@ def test_there_are_at_least_two_workers_by_default(monkeypatch: pytest.MonkeyPat
 
 def test_secrets_can_be_read_from_files(tmp_path: Path) -> None:
     file = tmp_path / "key"
-    file.write_text("a-secret-key\n")
+    file.write_text("a-secret-key-long-enough\n")
     settings = made(environment={"DISCREET_API_KEY_FILE": str(file)})
-    assert settings.api_keys == {"a-secret-key": frozenset({"serve", "admin"})}
+    assert settings.api_keys == {"a-secret-key-long-enough": frozenset({"serve", "admin"})}
 
 
 def test_a_secret_is_given_once(tmp_path: Path) -> None:
@@ -104,7 +104,9 @@ def test_a_wrong_setting_is_named_where_it_was_given(
 
 def test_secrets_are_not_shown() -> None:
     settings = Settings(
-        api_key="canary-key", token_keys=(b"canary" + bytes(26),), store="redis://:canary@x"
+        api_key="canary-key-long-enough",
+        token_keys=(b"canary" + bytes(26),),
+        store="redis://:canary@x",
     )
     assert "canary" not in repr(settings)
     assert "canary" not in str(settings)
@@ -145,3 +147,27 @@ def test_keys_for_vendors_that_cannot_be_used_are_refused_unshown(value: str) ->
         settings_from(file={}, environment={"DISCREET_PEER_KEYS": value}, flags={})
     assert caught.value.argument == "DISCREET_PEER_KEYS"
     assert "dk" not in caught.value.reason
+
+
+def test_keys_have_a_least_length_and_metrics_a_key_of_its_own() -> None:
+    with pytest.raises(InvalidArgument, match="at least 16 characters") as caught:
+        made(environment={"DISCREET_API_KEY": "fifteen-letters"})
+    assert caught.value.argument == "DISCREET_API_KEY"
+    assert "fifteen" not in str(caught.value)
+    keys = {"DISCREET_API_KEY": "a" * 16, "DISCREET_METRICS_KEY": "m" * 16}
+    assert made(environment=keys).api_keys == {
+        "a" * 16: frozenset({"serve", "admin"}),
+        "m" * 16: frozenset({"metrics"}),
+    }
+
+
+def test_addresses_of_peers() -> None:
+    text = "b=https://b.example, c=http://c:8002,b=https://b2.example"
+    given = made(environment={"DISCREET_PEER_ADDRESSES": text})
+    assert given.peer_addresses == {
+        "b": ("https://b.example", "https://b2.example"),
+        "c": ("http://c:8002",),
+    }
+    for wrong in ("b", "b=", "b=b.example", "b=ftp://x", "no name=http://x"):
+        with pytest.raises(InvalidArgument, match="NAME=URL"):
+            made(environment={"DISCREET_PEER_ADDRESSES": wrong})

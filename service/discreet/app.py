@@ -104,6 +104,7 @@ def create_app(
         metrics.attach(loop.call_later)
         gateway = HttpPeerGateway(
             keys=settings.peer_keys,
+            addresses=settings.peer_addresses,
             changed=metrics.circuit,
             urgent_seconds=settings.vendor_timeout_seconds,
         )

@@ -19,10 +19,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from discreet.decisions.tokens import KEY_BYTES
 from discreet.errors import InvalidArgument
 from discreet.families.documents import NAME_PATTERN
+from discreet.peers.addresses import origin_of
 from discreet.validation import explained, problems_with
 
 PREFIX = "DISCREET_"
-FROM_FILES = ("api_key", "token_keys", "peer_keys", "store")
+FEWEST_KEY_CHARACTERS = 16
+"""Of a key that somebody chose. Those that `discreet keys create` makes have 46."""
+FROM_FILES = ("api_key", "metrics_key", "token_keys", "peer_keys", "store")
 KEY_SCOPES = frozenset({"serve", "admin"})
 """What the key in the environment may do."""
 
@@ -54,6 +57,11 @@ def _api_key(value: Any) -> Any:
             raise ValueError("must be printable ASCII without spaces, to fit a header")
         if not value:
             return None
+        if len(value) < FEWEST_KEY_CHARACTERS:
+            raise ValueError(
+                f"must have at least {FEWEST_KEY_CHARACTERS} characters, and be random: "
+                "`openssl rand -hex 24` prints one"
+            )
     return value
 
 
@@ -72,6 +80,19 @@ def _peer_keys(value: Any) -> Any:
             raise ValueError("each vendor may have one key")
         keys[name] = key
     return keys
+
+
+def _peer_addresses(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    addresses: dict[str, tuple[str, ...]] = {}
+    for part in filter(None, (part.strip() for part in re.split(r"[,\n]", value))):
+        name, separator, address = part.partition("=")
+        name, address = name.strip(), address.strip()
+        if not separator or not re.fullmatch(NAME_PATTERN, name) or origin_of(address) is None:
+            raise ValueError("must be NAME=URL, separated by commas, with vendors' names")
+        addresses[name] = (*addresses.get(name, ()), address)
+    return addresses
 
 
 class Settings(BaseModel):
@@ -103,6 +124,9 @@ class Settings(BaseModel):
         "the store is refused as one that went back in time",
     )
     api_key: Annotated[str | None, BeforeValidator(_api_key)] = Field(default=None, repr=False)
+    metrics_key: Annotated[str | None, BeforeValidator(_api_key)] = Field(
+        default=None, repr=False, description="a key that can read /metrics and nothing else"
+    )
     token_keys: Annotated[tuple[bytes, ...], BeforeValidator(_keys)] = Field(
         default=(), repr=False, description="base64, separated by commas: the first seals, all open"
     )
@@ -110,6 +134,11 @@ class Settings(BaseModel):
         default_factory=dict,
         repr=False,
         description="NAME=KEY, separated by commas: the keys that other instances issued to us",
+    )
+    peer_addresses: Annotated[dict[str, tuple[str, ...]], BeforeValidator(_peer_addresses)] = Field(
+        default_factory=dict,
+        description="NAME=URL, separated by commas: where each key may be sent, beside the "
+        "addresses in the configuration file",
     )
     vendor_timeout_seconds: float = Field(
         default=0.3, gt=0, le=10, description="how long a vendor may take while a request waits"
@@ -173,8 +202,9 @@ class Settings(BaseModel):
 
     @property
     def api_keys(self) -> dict[str, frozenset[str]]:
-        """The key from the environment, with its scopes."""
-        return {} if self.api_key is None else {self.api_key: KEY_SCOPES}
+        """The keys from the environment, with their scopes."""
+        given = {self.metrics_key: frozenset({"metrics"}), self.api_key: KEY_SCOPES}
+        return {key: scopes for key, scopes in given.items() if key is not None}
 
     @property
     def loopback(self) -> bool:

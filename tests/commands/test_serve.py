@@ -83,10 +83,10 @@ def test_the_demo_prints_its_key_once_and_keeps_it_in_a_private_file(tmp_path: P
     assert file.read_text().strip() != key
     assert len(re.findall(r"dk_[\w-]{43}", renewed)) == 2
 
-    _, given, answer = demo.run(DISCREET_API_KEY="my-own-key")
+    _, given, answer = demo.run(DISCREET_API_KEY="my-own-key-for-the-demo")
     assert answer.status_code == 200
-    assert file.read_text() == "my-own-key\n"
-    assert "my-own-key" not in given
+    assert file.read_text() == "my-own-key-for-the-demo\n"
+    assert "my-own-key-for-the-demo" not in given
 
 
 def test_the_short_way_can_be_left_out(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from discreet.decisions.grants import DEVICE_SCOPES, SCOPES, ClientBinding, KeyGrant
-from discreet.errors import NotAllowed
+from discreet.decisions.grants import DEVICE_SCOPES, SCOPES, ClientBinding, KeyGrant, require_label
+from discreet.errors import InvalidArgument, NotAllowed
 
 
 def test_a_key_without_bounds_reaches_everything() -> None:
@@ -33,3 +33,15 @@ def test_bound_to_no_recommender_reaches_none() -> None:
 
 def test_a_device_cannot_have_what_an_operator_has() -> None:
     assert SCOPES.isdisjoint(DEVICE_SCOPES)
+
+
+@pytest.mark.parametrize(
+    "label", ["", "  ", "a\nb", "\x1b[2J", "tab\t", "\u202eevil", "\x7f", "x" * 101]
+)
+def test_a_label_must_be_fit_to_be_shown(label: str) -> None:
+    with pytest.raises(InvalidArgument, match="printable"):
+        require_label(label)
+
+
+def test_labels_may_be_in_any_language() -> None:
+    require_label("Adas Küchen-Tablet 台所")

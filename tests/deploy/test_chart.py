@@ -78,7 +78,7 @@ def test_the_defaults_are_complete(tmp_path: Path) -> None:
     assert kinds == [
         "ConfigMap", "ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Job",
         "NetworkPolicy", "NetworkPolicy", "Pod", "PodDisruptionBudget", "Secret", "Secret",
-        "Secret", "Service", "Service", "Service", "ServiceAccount", "StatefulSet",
+        "Secret", "Secret", "Service", "Service", "Service", "ServiceAccount", "StatefulSet",
     ]  # fmt: skip
     _everything_that_is_named_exists(found)
 
@@ -270,7 +270,9 @@ def test_secrets_are_files_and_never_stand_in_a_manifest() -> None:
         assert "valueFrom" not in entry
         assert not re.search("KEY|STORE$", entry["name"]) or entry["name"].endswith("_FILE")
     held = {v["secret"]["secretName"] for v in pod["volumes"] if "secret" in v}
-    assert held == {"discreet-keys", "discreet-store", "discreet-store-tls"}
+    assert held == {
+        "discreet-keys", "discreet-metrics", "discreet-store", "discreet-store-tls",
+    }  # fmt: skip
 
 
 def test_the_alerts_and_dashboards_come_along() -> None:

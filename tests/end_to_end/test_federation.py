@@ -257,7 +257,10 @@ def test_servers_come_and_go_and_nothing_is_lost_or_counted_twice(tmp_path: Path
         keys = {}
         for name in ("a", "b", "c"):
             keys[name] = peer_key(hub, name)
-            variables = {"DISCREET_PEER_KEYS": f"hub={keys[name]}"}
+            variables = {
+                "DISCREET_PEER_KEYS": f"hub={keys[name]}",
+                "DISCREET_PEER_ADDRESSES": f"hub={hub.url}",
+            }
             shops[name] = running.enter_context(instance(tmp_path / name, **variables))
             made = shops[name].client.put("/recommenders/films", json=local(hub))
             assert made.status_code == 201, made.text
@@ -286,7 +289,10 @@ def test_servers_come_and_go_and_nothing_is_lost_or_counted_twice(tmp_path: Path
                     for name, (answers, updates) in before.items()
                 ),
             )
-            variables = {"DISCREET_PEER_KEYS": f"hub={keys['c']}"}
+            variables = {
+                "DISCREET_PEER_KEYS": f"hub={keys['c']}",
+                "DISCREET_PEER_ADDRESSES": f"hub={hub.url}",
+            }
             shops["c"] = running.enter_context(instance(tmp_path / "c", port, **variables))
             answered = loads["c"].answers
             wait_for("answers by c", lambda: loads["c"].answers > answered + 20)

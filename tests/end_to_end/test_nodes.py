@@ -70,6 +70,9 @@ class Ring:
                 *("--workers", "1"),
                 port=self.ports[name],
                 DISCREET_PEER_KEYS=given,
+                DISCREET_PEER_ADDRESSES=",".join(
+                    f"{other}=http://127.0.0.1:{self.ports[other]}" for other in neighbours_of(name)
+                ),
             )
         )
 

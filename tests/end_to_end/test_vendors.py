@@ -96,6 +96,7 @@ def joined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joined]:
                 "--workers",
                 "1",
                 DISCREET_PEER_KEYS=f"b={key}",
+                DISCREET_PEER_ADDRESSES=f"b={tap.url}",
                 **PATIENT,
             ) as a,
         ):
@@ -305,10 +306,12 @@ def test_killing_an_instance_costs_no_request_at_the_others(tmp_path: Path) -> N
         c.put("films", items=["c1", "c2"], **plenty)
         keys = {name: peer_key(c, name) for name in ("a", "b")}
         to_c = {"name": "c", "url": c.url}
-        with serving(tmp_path / "b", *options, DISCREET_PEER_KEYS=f"c={keys['b']}", **PATIENT) as b:
+        where = {**PATIENT, "DISCREET_PEER_ADDRESSES": f"c={c.url}"}
+        with serving(tmp_path / "b", *options, DISCREET_PEER_KEYS=f"c={keys['b']}", **where) as b:
+            where = {**PATIENT, "DISCREET_PEER_ADDRESSES": f"b={b.url},c={c.url}"}
             b.put("films", items=["b1", "b2"], vendors=[to_c], **plenty)
             all_keys = f"b={peer_key(b, 'a')},c={keys['a']}"
-            with serving(tmp_path / "a", DISCREET_PEER_KEYS=all_keys, **PATIENT) as a:
+            with serving(tmp_path / "a", DISCREET_PEER_KEYS=all_keys, **where) as a:
                 to_b = {"name": "b", "url": b.url}
                 a.put("films", items=["a1", "a2"], vendors=[to_b, to_c], **plenty)
                 loads = [Load(a, 1), Load(a, 2), Load(b, 3)]

@@ -24,7 +24,7 @@ class Clock:
 
 @asynccontextmanager
 async def opened(
-    *,
+    *allowed: str,
     seconds: float = 5.0,
     urgent_seconds: float = 5.0,
     clock: Clock | None = None,
@@ -34,6 +34,7 @@ async def opened(
     noted = changes if changes is not None else []
     gateway = HttpPeerGateway(
         keys={"b": "the-key"},
+        addresses={"b": (*allowed, "http://127.0.0.1:1")},
         changed=lambda name, is_open: noted.append((name, is_open)),
         seconds=seconds,
         urgent_seconds=urgent_seconds,
@@ -54,7 +55,7 @@ async def reason(
 
 
 async def test_a_message_goes_out_with_the_key_and_its_answer_comes_back() -> None:
-    async with listening(answering(http(200, b"yes"))) as server, opened() as gateway:
+    async with listening(answering(http(200, b"yes"))) as server, opened(server.url) as gateway:
         assert await gateway.post(peer="b", url=server.url + "/x", content=b"no") == (200, b"yes")
         await gateway.post(peer="b", url=server.url + "/x", content=b"no")
         request, _ = server.requests
@@ -68,13 +69,16 @@ async def test_a_message_goes_out_with_the_key_and_its_answer_comes_back() -> No
 async def test_what_the_peer_answers_is_for_the_caller_to_judge(status: int) -> None:
     elsewhere = "location: http://127.0.0.1:9/elsewhere"
     content = http(status, b"?", elsewhere)
-    async with listening(answering(content)) as server, opened() as gateway:
+    async with listening(answering(content)) as server, opened(server.url) as gateway:
         for _ in range(FAILURES + 1):
             assert await gateway.post(peer="b", url=server.url, content=b"{}") == (status, b"?")
 
 
 async def test_answers_that_the_caller_cannot_use_open_the_circuit() -> None:
-    async with listening(answering(http(200, b"nonsense"))) as server, opened() as gateway:
+    async with (
+        listening(answering(http(200, b"nonsense"))) as server,
+        opened(server.url) as gateway,
+    ):
         for _ in range(FAILURES):
             assert gateway.reachable("b")
             await gateway.post(peer="b", url=server.url, content=b"{}")
@@ -100,7 +104,7 @@ async def test_whatever_goes_wrong_has_one_word_and_opens_the_circuit(
     seconds = 0.1 if why == "slow" else 5.0
     async with (
         listening(answering(content)) as server,
-        opened(urgent_seconds=seconds, changes=changes) as gateway,
+        opened(server.url, urgent_seconds=seconds, changes=changes) as gateway,
     ):
         for _ in range(FAILURES):
             assert gateway.reachable("b")
@@ -113,13 +117,13 @@ async def test_whatever_goes_wrong_has_one_word_and_opens_the_circuit(
 
 async def test_only_urgent_answers_have_to_be_short() -> None:
     body = b"x" * (MOST_URGENT_BYTES + 1)
-    async with listening(answering(http(200, body))) as server, opened() as gateway:
+    async with listening(answering(http(200, body))) as server, opened(server.url) as gateway:
         assert await gateway.post(peer="b", url=server.url, content=b"{}") == (200, body)
 
 
 async def test_compressed_answers_are_not_expanded() -> None:
     bomb = http(200, b"\x1f\x8b\x08\x00", "content-encoding: gzip")
-    async with listening(answering(bomb)) as server, opened() as gateway:
+    async with listening(answering(bomb)) as server, opened(server.url) as gateway:
         answer = await gateway.post(peer="b", url=server.url, content=b"{}")
         assert answer == (200, b"\x1f\x8b\x08\x00")
 
@@ -132,7 +136,10 @@ async def test_an_answer_that_drips_is_given_up_at_the_deadline() -> None:
             await writer.drain()
             await asyncio.sleep(0.02)
 
-    async with listening(drip) as server, opened(seconds=60, urgent_seconds=0.2) as gateway:
+    async with (
+        listening(drip) as server,
+        opened(server.url, seconds=60, urgent_seconds=0.2) as gateway,
+    ):
         async with asyncio.timeout(30):
             assert await reason(gateway, server.url, urgent=True) == "slow"
 
@@ -141,7 +148,7 @@ async def test_what_was_sent_is_not_sent_again() -> None:
     async def hang_up(writer: asyncio.StreamWriter, request: bytes) -> None:
         writer.close()
 
-    async with listening(hang_up) as server, opened() as gateway:
+    async with listening(hang_up) as server, opened(server.url) as gateway:
         assert await reason(gateway, server.url) == "dead"
         assert len(server.requests) == 1
 
@@ -150,7 +157,7 @@ async def test_a_peer_that_comes_back_is_spoken_to_again() -> None:
     clock, changes = Clock(), list[tuple[str, bool]]()
     async with (
         listening(answering(http(200, b""))) as server,
-        opened(clock=clock, changes=changes) as gateway,
+        opened(server.url, clock=clock, changes=changes) as gateway,
     ):
         for _ in range(FAILURES):
             assert await reason(gateway, "http://127.0.0.1:1/") == "dead"
@@ -160,7 +167,7 @@ async def test_a_peer_that_comes_back_is_spoken_to_again() -> None:
 
 
 async def test_unknown_peers_are_not_spoken_to() -> None:
-    async with listening(answering(http(200, b""))) as server, opened() as gateway:
+    async with listening(answering(http(200, b""))) as server, opened(server.url) as gateway:
         assert not gateway.reachable("c")
         assert await reason(gateway, server.url, peer="c") == "closed"
         assert server.connections == 0
@@ -173,7 +180,7 @@ async def test_a_slow_peer_cannot_take_all_our_attention() -> None:
         await release.wait()
         writer.write(http(200, b""))
 
-    async with listening(wait) as server, opened(seconds=60) as gateway:
+    async with listening(wait) as server, opened(server.url, seconds=60) as gateway:
         crowd = [
             asyncio.create_task(gateway.post(peer="b", url=server.url, content=b"{}"))
             for _ in range(MOST_AT_ONCE)
@@ -190,7 +197,7 @@ async def test_who_gives_up_blames_nobody() -> None:
     async def never(writer: asyncio.StreamWriter, request: bytes) -> None:
         await asyncio.sleep(600)
 
-    async with listening(never) as server, opened(seconds=60) as gateway:
+    async with listening(never) as server, opened(server.url, seconds=60) as gateway:
         for number in range(FAILURES + 1):
             task = asyncio.create_task(gateway.post(peer="b", url=server.url, content=b"{}"))
             await server.wait_for_requests(number + 1)
@@ -198,3 +205,21 @@ async def test_who_gives_up_blames_nobody() -> None:
             with pytest.raises(asyncio.CancelledError):
                 await task
         assert gateway.reachable("b")
+
+
+async def test_a_key_is_sent_to_addresses_that_the_operator_named_and_nowhere_else() -> None:
+    """Somebody with an administrator's key puts a document that names another address."""
+    async with listening(answering(http(200, b"thanks"))) as evil:
+        port = evil.url.rsplit(":", 1)[1]
+        async with opened("http://127.0.0.1:2", f"https://127.0.0.1:{port}") as gateway:
+            for url in (
+                evil.url,
+                evil.url + "/peers",
+                f"http://localhost:{port}",
+                f"http://127.0.0.1:2@127.0.0.1:{port}",
+                f"http://127.0.0.1:{port}#127.0.0.1:2",
+                "no address",
+                "http://[",
+            ):
+                assert await reason(gateway, url) == "closed"
+        assert evil.requests == []

@@ -13,6 +13,7 @@ from pathlib import Path
 from discreet import configuration, logs
 from discreet.commands.options import add_store_options, settings_of
 from discreet.configuration import Configuration
+from discreet.peers.addresses import addresses_in, joined
 
 EXAMPLES = """\
 examples:
@@ -25,6 +26,8 @@ Every option can also be set in the environment (DISCREET_PORT, DISCREET_STORE, 
 file's `server:` part; options win over the environment, and the environment over the file.
 Secrets come from DISCREET_API_KEY, DISCREET_TOKEN_KEYS and DISCREET_PEER_KEYS (other
 instances' keys, as NAME=KEY,NAME=KEY), or from the files that DISCREET_API_KEY_FILE and so on name.
+A peer's key is sent to the addresses in the configuration file and in DISCREET_PEER_ADDRESSES
+(NAME=URL,NAME=URL), and to no other.
 """
 
 
@@ -52,6 +55,9 @@ def run(args: argparse.Namespace) -> int:
     """Serve; return 0 after a graceful stop."""
     configured = _configuration(args)
     settings = settings_of(args, configured.server)
+    named = addresses_in([each.model_dump() for each in configured.recommenders.values()])
+    allowed = joined(named, settings.peer_addresses)
+    settings = settings.model_copy(update={"peer_addresses": allowed})
     logs.configure(settings.log_level)
     signal.signal(signal.SIGTERM, _stop_early)
     with _metrics_folder():

@@ -3,7 +3,8 @@
 A message has one deadline, connecting included, and its answer a greatest length. It is tried again
 once, and only if nothing of it can have been sent. A peer that fails several times in a row is left
 out for a while (`circuit`). Redirects are not followed, certificates are verified, proxies from the
-environment are ignored: the key goes to the address in the configuration and nowhere else.
+environment are ignored: a key goes to addresses that the operator has named (`addresses`) and
+nowhere else.
 
 Nothing is logged about a message or its answer; `PeerUnavailable` says in one word why there is
 none. What messages mean is the families' business (their `sync` modules).
@@ -12,13 +13,14 @@ none. What messages mean is the families' business (their `sync` modules).
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import httpx
 
 from discreet.errors import PeerUnavailable
+from discreet.peers.addresses import Origin, origin_of
 from discreet.peers.circuit import CircuitBreaker
 
 log = logging.getLogger(__name__)
@@ -38,6 +40,8 @@ MOST_URGENT_BYTES = 16 * 2**10
 class _Peer:
     circuit: CircuitBreaker
     headers: Mapping[str, str]
+    origins: frozenset[Origin | None]
+    """Where the key may be sent."""
     waiting: int = 0
 
 
@@ -51,6 +55,7 @@ class HttpPeerGateway:
         self,
         *,
         keys: Mapping[str, str],
+        addresses: Mapping[str, Sequence[str]],
         changed: Callable[[str, bool], None] | None = None,
         seconds: float = SECONDS,
         urgent_seconds: float = URGENT_SECONDS,
@@ -68,6 +73,7 @@ class HttpPeerGateway:
                     "content-type": "application/json",
                     "accept-encoding": "identity",
                 },
+                origins=frozenset(map(origin_of, addresses.get(name, ()))),
             )
             for name, key in keys.items()
         }
@@ -100,6 +106,13 @@ class HttpPeerGateway:
         found = self._peers.get(peer)
         if found is None:
             raise PeerUnavailable("there is no key for this peer", reason="closed")
+        if (origin := origin_of(url)) is None or origin not in found.origins:
+            log.warning(
+                "the key for %s is not sent: its address is neither in peer_addresses nor in the "
+                "configuration file",
+                peer,
+            )
+            raise PeerUnavailable("this address is not allowed", reason="closed")
         if found.waiting >= MOST_AT_ONCE:
             raise PeerUnavailable("too many messages at once", reason="busy")
         circuit = found.circuit

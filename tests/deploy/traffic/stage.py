@@ -78,10 +78,17 @@ def two_instances(folder: Path, *, workers: int = 1) -> Iterator[Stage]:
         "DISCREET_STORE_TIMEOUT_SECONDS": "2",
     }
     options = ("--workers", str(workers))
+    port = free_port()
+    to_a = {"DISCREET_PEER_ADDRESSES": f"a=http://127.0.0.1:{port}"}
     with (
-        serving(data["b"], *options, DISCREET_PEER_KEYS=f"a={for_b}", **patient) as b,
+        serving(data["b"], *options, DISCREET_PEER_KEYS=f"a={for_b}", **to_a, **patient) as b,
         serving(
-            data["a"], *options, port=free_port(), DISCREET_PEER_KEYS=f"b={for_a}", **patient
+            data["a"],
+            *options,
+            port=port,
+            DISCREET_PEER_KEYS=f"b={for_a}",
+            DISCREET_PEER_ADDRESSES=f"b={b.url}",
+            **patient,
         ) as a,
     ):
         yield Stage(a, b)

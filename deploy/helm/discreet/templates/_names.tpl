@@ -93,6 +93,10 @@ app.kubernetes.io/component: store
 {{- default (printf "%s-keys" (include "discreet.fullname" .)) .Values.keys.existingSecret -}}
 {{- end -}}
 
+{{- define "discreet.metricsSecret" -}}
+{{- default (printf "%s-metrics" (include "discreet.fullname" .)) .Values.metrics.existingSecret -}}
+{{- end -}}
+
 {{- define "discreet.valkeySecret" -}}
 {{- default (printf "%s-valkey" (include "discreet.fullname" .)) .Values.valkey.existingSecret -}}
 {{- end -}}
