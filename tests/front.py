@@ -3,13 +3,14 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from discreet.api.gateway import HttpGateway
 from discreet.app import create_app
 from discreet.bounded_http import BoundedProtocol
 from discreet.connections import ConnectionTable, HttpLimits
@@ -47,6 +48,7 @@ class Front:
     """Where it listens, and what it has seen."""
 
     port: int
+    app: HttpGateway
     live: dict[str, Any]
     table: ConnectionTable
     ways: list[str]
@@ -66,7 +68,8 @@ class Front:
                     await writer.drain()
                     await asyncio.sleep(0)
                 if finished:
-                    writer.write_eof()
+                    with suppress(OSError):  # the other side may have closed by then
+                        writer.write_eof()
                 return await reader.read()
         finally:
             writer.close()
@@ -140,7 +143,7 @@ async def fronting(
         )
         try:
             port = server.sockets[0].getsockname()[1]
-            yield Front(port, dict(live), table, ways)
+            yield Front(port, app, dict(live), table, ways)
         finally:
             server.close()
             for connection in list(state.connections):

@@ -129,6 +129,9 @@ REQUIREMENTS = {
     ),
     # Debian's tools are one program with the server, which speaks TLS; the embedded store does not.
     "redis-check-rdb": program("redis-check-rdb", debian_package="redis-tools"),
+    "curl": program("curl", debian_package="curl"),
+    "node": program("node", debian_package="nodejs"),
+    "javac": program("javac", debian_package="openjdk-17-jdk-headless"),
     "npm": program("npm", debian_package="npm"),
     "kubectl": program("kubectl", debian_package="kubernetes-client"),
     "checkov": tool("checkov/bin/checkov"),

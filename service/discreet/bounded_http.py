@@ -7,7 +7,8 @@ the size of headers and nothing else of the following, and takes several times t
 - headers and trailers have a greatest size and number, and so has what is not understood yet;
 - a request has deadlines for its headers and its body, an answer one for being read;
 - a worker has a greatest number of connections, in all and by address;
-- HTTP/1.1 needs exactly one Host; two Authorization headers are refused;
+- no other version than HTTP/1.1 and 1.0 is spoken; HTTP/1.1 needs exactly one Host; two
+  Authorization headers are refused;
 - trailers are read and thrown away: nothing in them is ever taken for a header;
 - a wish to speak another protocol (`Upgrade: h2c`) is ignored, as RFC 9110 allows, and the request
   answered as it stands;
@@ -41,6 +42,7 @@ from discreet.connections import ConnectionTable
 _LINGER_SECONDS = 2.0
 _LINGER_BYTES = 4 * 2**20
 """What is still read, and thrown away, of a caller who has been answered for good."""
+_VERSIONS = frozenset({"1.0", "1.1"})
 _NOT_PASSED_ON = frozenset({b"upgrade", b"http2-settings"})
 
 
@@ -229,7 +231,10 @@ class BoundedProtocol(HttpToolsProtocol):
                 hosts += 1
             elif name == b"authorization":
                 keys += 1
-        if hosts != 1 and (hosts or self.parser.get_http_version() != "1.0"):
+        version = self.parser.get_http_version()
+        if version not in _VERSIONS:
+            raise self._found(BAD_REQUEST, "speak HTTP/1.1")
+        if hosts != 1 and (hosts or version != "1.0"):
             raise self._found(BAD_REQUEST, "send exactly one Host header")
         if keys > 1:
             raise self._found(BAD_REQUEST, "send at most one Authorization header")
@@ -300,8 +305,15 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(refusal.kind, str(refusal))
 
     def _refuse(self, kind: ProblemKind, detail: str) -> None:
-        """Answer a problem behind what is being answered, and then close."""
+        """Answer a problem behind what is being answered, and then close.
+
+        A request that was answered before its body was there gets no second answer.
+        """
         self._refusal = RequestRefused(kind, detail)
+        if self._in_body and not self._answering:
+            self._in_head = self._in_body = False
+            self._finish(b"")
+            return
         headers = {"Retry-After": "1"} if kind is TOO_MANY_CONNECTIONS else {}
         problem = problem_of(Refused(kind, detail, headers))
         content = problem.body()
