@@ -183,3 +183,33 @@ async def test_a_code_needs_a_recommender_and_a_body(shop: Caller) -> None:
     assert (await shop.post("/enrolments", json=unknown)).status_code == 404
     assert (await shop.post("/enrolments", json={"client": "ada"})).status_code == 422
     assert (await shop.post("/enrolments/redeem", json={})).status_code == 422
+
+
+async def test_a_device_may_ask_so_often_and_no_oftener(shop: Caller) -> None:
+    """Whatever it asks; other devices, and the shop itself, go on."""
+    busy, other = await enrolled(shop, "busy"), await enrolled(shop, "other")
+    ask = {"recommender": "shelf", "client": "busy"}
+    answers = [await shop.post("/recommend", json=ask, headers=busy)]
+    while answers[-1].status_code == 200 and len(answers) < 100_000:
+        answers.append(await shop.post("/recommend", json=ask, headers=busy))
+    refused = answers[-1]
+    assert refused.status_code == 429
+    assert refused.json()["type"] == "urn:discreet:problem:rate-exceeded"
+    assert int(refused.headers["retry-after"]) == refused.json()["retry_after"] >= 1
+    assert len(answers) > 50, "ten seconds' worth may come at once"
+    mine = {"recommender": "shelf", "client": "other"}
+    assert (await shop.post("/recommend", json=mine, headers=other)).status_code == 200
+    assert (await shop.post("/recommend", json=ask)).status_code == 200
+
+
+async def test_calls_beside_the_request_path_have_room_for_some(shop: Caller) -> None:
+    admission = shop.live["admission"]
+    held = 0
+    while admission.enter_beside():
+        held += 1
+    refused = await shop.get("/keys")
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+    assert (await shop.get("/health/ready")).status_code == 200
+    for _ in range(held):
+        admission.leave_beside()
+    assert (await shop.get("/keys")).status_code == 200

@@ -106,7 +106,7 @@ def test_a_declaration_has_its_scopes_and_the_problems_that_follow() -> None:
         "x-scopes": ["serve", "admin"],
         "security": [{BEARER: []}],
     }
-    assert set(declared["responses"]) == {401, 403, 404, 500, 503}
+    assert set(declared["responses"]) == {401, 403, 404, 429, 500, 503}
     assert described(None)["openapi_extra"] == {"x-scopes": []}
     assert set(described(None)["responses"]) == {500}
     assert described("admin", created=dict)["responses"][201]["model"] is dict

@@ -8,7 +8,8 @@ only one family has, by `part_of`.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Annotated, Any, TypedDict, TypeVar
 
 from fastapi import Depends
@@ -202,35 +203,39 @@ class ScopedRoute(APIRoute):
 
         async def handler(request: Request) -> Response:
             opened = live(request)
-            try:
+            async with slow_if_wrong(request):
                 await self.authorise(request)
                 if request.method in _BODIES:
                     request = await _with_checked_body(request, opened["most_body_bytes"])
                 if self.always:
                     return await handle(request)
-                return await _admitted(opened["admission"], handle, request)
-            except (NotAuthenticated, UnknownCode):
-                await asyncio.sleep(opened["wrong_keys"].delay(_network(request)))
-                raise
+                async with room_beside(opened["admission"]):
+                    return await handle(request)
 
         return handler
 
 
-Handle = Callable[[Request], Coroutine[Any, Any, Response]]
+@asynccontextmanager
+async def slow_if_wrong(request: Request) -> AsyncIterator[None]:
+    """Let a wrong key or code be answered the later, the more there were from its address."""
+    try:
+        yield
+    except (NotAuthenticated, UnknownCode):
+        network = "" if request.client is None else network_of(request.client.host)
+        await asyncio.sleep(live(request)["wrong_keys"].delay(network))
+        raise
 
 
-async def _admitted(admission: Admission, handle: Handle, request: Request) -> Response:
+@asynccontextmanager
+async def room_beside(admission: Admission) -> AsyncIterator[None]:
+    """Do what is not on the request path, or raise `Overloaded`."""
     if not admission.enter_beside():
         await asyncio.sleep(admission.refusal_delay())
         raise Overloaded
     try:
-        return await handle(request)
+        yield
     finally:
         admission.leave_beside()
-
-
-def _network(request: Request) -> str:
-    return "" if request.client is None else network_of(request.client.host)
 
 
 async def _with_checked_body(request: Request, most: int) -> Request:

@@ -8,7 +8,14 @@ from fastapi import APIRouter, Request, Response
 from pydantic_core import to_json
 
 from discreet.api.bodies import Reader, read_body
-from discreet.api.routing import ScopedRoute, described, live, part_of
+from discreet.api.routing import (
+    ScopedRoute,
+    described,
+    live,
+    part_of,
+    room_beside,
+    slow_if_wrong,
+)
 from discreet.api.voters_schemas import (
     RoundAnswer,
     RoundChange,
@@ -91,11 +98,13 @@ class VotesRoute(ScopedRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         async def handler(request: Request) -> Response:
             opened, headers = live(request), request.scope["headers"]
-            await self.authorise(request)
+            async with slow_if_wrong(request):
+                await self.authorise(request)
             body = await read_body(request.receive, headers, opened["most_body_bytes"])
-            read = await asyncio.to_thread(_read, body)
-            found = await opened["services"].registry.find(request.path_params["name"])
-            answer = await post_votes(found.part(Votes), read)
+            async with room_beside(opened["admission"]):
+                read = await asyncio.to_thread(_read, body)
+                found = await opened["services"].registry.find(request.path_params["name"])
+                answer = await post_votes(found.part(Votes), read)
             return Response(to_json(answer), media_type="application/json")
 
         return handler
