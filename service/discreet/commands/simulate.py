@@ -82,7 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="requests per second (%(default)g; with --config and --suite, of the simulated clock)",
     )
     much.add_argument("--seconds", type=float, default=60.0, help="how long to send (%(default)g)")
-    much.add_argument("--clients", type=int, default=3_000, help="synthetic users (%(default)d)")
+    much.add_argument("--clients", type=int, default=10_000, help="synthetic users (%(default)d)")
     who = parser.add_argument_group("who")
     who.add_argument(
         "--seed",

@@ -48,7 +48,7 @@ class Traffic:
     recommender: str
     rate: float = 200.0
     seconds: float = 60.0
-    clients: int = 3_000
+    clients: int = 10_000
     seed: int = 0
     world: int = DEMO_WORLD
     name: str = "visitor"
