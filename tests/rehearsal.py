@@ -54,9 +54,7 @@ async def rehearse(seed: int, *, seconds: float = _PLAN.seconds) -> Rehearsed:
     document = configuration.read(path).recommenders["films"]
     films = tuple(item.id for item in document.items)
     rewards = BumpRewards(items=films, dimensions=2, seed=DEMO_WORLD)
-    contexts = ClusteredContexts(
-        dimensions=2, clusters=CLUSTERS, spread=SPREAD, seed=DEMO_WORLD
-    )
+    contexts = ClusteredContexts(dimensions=2, clusters=CLUSTERS, spread=SPREAD, seed=DEMO_WORLD)
     crowd = Crowd(contexts=contexts, clients=_PLAN.clients, name="rehearsal", seed=seed)
     clock = SimulatedClock(_PLAN.rate)
     server = await SimulatedServer.open(seed=[seed, 1], clock=clock)

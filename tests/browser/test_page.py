@@ -18,7 +18,7 @@ from tests.browser.conftest import Watched
 from tests.contracts.samples import SAMPLES
 from tests.demo_server import DISCREET, Demo, demo_server
 
-FIGURES = ("reward", "regret", "spent", "cells", "degraded", "traffic")
+FIGURES = ("reward", "regret", "spent", "release", "degraded", "traffic")
 PATIENCE = 300
 """Looks at a page that may be late, a fifth of a second apart."""
 
@@ -84,7 +84,9 @@ def sending(demo: Demo, recommender: str, **changes: Any) -> Iterator[None]:
 def test_the_figures_are_those_of_metrics(tab: Watched, demo: Demo) -> None:
     declare(demo, "shown")
     page = open_page(tab, demo, "shown")
-    expect(page.locator("#cells .chart")).to_have_attribute("aria-label", _says("cells: 0 now"))
+    expect(page.locator("#release .chart")).to_have_attribute(
+        "aria-label", _says("released models: 0 now")
+    )
     send(demo, "shown")
     # These stay as they are once the traffic is over, but for another release: both are read again.
     for _ in range(PATIENCE):
@@ -95,6 +97,10 @@ def test_the_figures_are_those_of_metrics(tab: Watched, demo: Demo) -> None:
         page.wait_for_timeout(200)
     else:
         pytest.fail(f"the page shows {seen}, the metrics say {expected}")
+    expect(page.locator("#release figcaption p")).to_have_text(
+        f"{_gauge(demo, 'shown', 'cells')} cells of the context space, "
+        f"{_gauge(demo, 'shown', 'splits')} of them split"
+    )
     assert _gauge(demo, "shown", "splits") >= 1
 
 
@@ -105,7 +111,7 @@ def _expected(demo: Demo, recommender: str) -> dict[str, list[str]]:
     return {
         "reward": [f"{counted['discreet_released_reward_mean', '']:.2f}"],
         "regret": [f"{counted['discreet_released_regret', '']:.2f}"],
-        "cells": [str(_gauge(demo, recommender, name)) for name in ("cells", "splits")],
+        "release": [str(_gauge(demo, recommender, "release"))],
         "spent": [_spent(demo, recommender, part) for part in (0.5, 0.9)],
     }
 

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from discreet.commands import epsilon_curve, suite
 from discreet.errors import InvalidArgument
+from discreet.research.simulate.server import ARRIVALS_PER_SECOND
 from discreet.research.simulate.traffic import DEMO_WORLD, Traffic, send_traffic
 from discreet.research.simulate.traffic_results import TrafficResults
 
@@ -35,6 +36,7 @@ Regret is the true one, by the synthetic world's own means; the server never see
 """
 DEFAULT_RECOMMENDER = "films"
 DEFAULT_URL = "http://127.0.0.1:8000"
+TRAFFIC_RATE = 400.0
 BAR_SECONDS = 0.2
 QUIET_REPORT_SECONDS = 10
 
@@ -78,11 +80,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     much.add_argument(
         "--rate",
         type=float,
-        default=200.0,
-        help="requests per second (%(default)g; with --config and --suite, of the simulated clock)",
+        help=f"requests per second ({TRAFFIC_RATE:g}; with --config and --suite, of the simulated "
+        f"clock, {ARRIVALS_PER_SECOND:g})",
     )
     much.add_argument("--seconds", type=float, default=60.0, help="how long to send (%(default)g)")
-    much.add_argument("--clients", type=int, default=10_000, help="synthetic users (%(default)d)")
+    much.add_argument("--clients", type=int, default=20_000, help="synthetic users (%(default)d)")
     who = parser.add_argument_group("who")
     who.add_argument(
         "--seed",
@@ -102,6 +104,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Send the traffic, try epsilons or judge; 1 if the server stopped answering."""
+    if args.rate is None:
+        args.rate = TRAFFIC_RATE if args.traffic else ARRIVALS_PER_SECOND
     if args.config is not None:
         return epsilon_curve.run(args)
     if args.suite:

@@ -36,9 +36,11 @@ const FIGURES = [
     note: (point) => `at most, of the budget for answers; ${amount(point?.clients ?? 0)} clients`,
   }),
   new Figure({
-    id: 'cells', title: 'Partition', format: amount, least: 4,
-    series: [{ field: 'cells', name: 'cells' }, { field: 'splits', name: 'splits' }],
-    note: (point) => `of the context space; released model ${amount(point?.release ?? 0)}`,
+    id: 'release', title: 'Released models', format: amount, least: 4,
+    series: [{ field: 'release', name: 'released models' }],
+    note: (point) => (point?.cells
+      ? `${amount(point.cells)} cells of the context space, ${amount(point.splits)} of them split`
+      : 'answers are made from the newest'),
   }),
   new Figure({
     id: 'degraded', title: 'Degraded answers', format: percent, least: 0.1,

@@ -46,9 +46,9 @@ class Traffic:
     url: str
     key: str
     recommender: str
-    rate: float = 200.0
+    rate: float = 400.0
     seconds: float = 60.0
-    clients: int = 10_000
+    clients: int = 20_000
     seed: int = 0
     world: int = DEMO_WORLD
     name: str = "visitor"
