@@ -40,6 +40,23 @@ def test_every_released_number_has_noise_of_the_stated_size() -> None:
         assert abs(array.std() / deviation - 1) < 0.1
 
 
+def test_what_is_released_has_noise_also_if_no_item_is_left() -> None:
+    """Records of items that were removed a moment ago are in everybody's products."""
+    space = LinearSpace(8)
+    row = space.rows(np.full((1, 8), 0.9))[0]
+    gathered = {
+        name: np.array([amount for _, amount in sorted(entries)], dtype=np.int64)
+        for name, entries in space.increments(space.note(row), 0, 1.0).items()
+    }
+    nobody = np.zeros(0, dtype=np.intp)
+    fresh = fresh_sums(space, gathered, slots=nobody, deviation=7.0, noise=SeededNoise(0))
+    again = fresh_sums(space, gathered, slots=nobody, deviation=7.0, noise=SeededNoise(1))
+    assert fresh.liked.shape == (0, 9)
+    assert not np.any(fresh.products == again.products)
+    empty = fresh_sums(space_for(2), {}, slots=nobody, deviation=7.0, noise=SeededNoise(0))
+    assert empty.liked.size == 0
+
+
 def test_exact_sums_have_none() -> None:
     gathered = {b"i" + bytes(4): np.array([REWARD_STEPS, 0], dtype=np.int64)}
     fresh = fresh_sums(

@@ -56,10 +56,11 @@ def fresh_sums(
 ) -> FreshSums:
     """Return what has gathered, with this release's noise on every entry.
 
-    `slots` are those of items that exist: about others nothing is released.
+    `slots` are those of items that exist: about others nothing is released. The products are
+    everybody's, so they have their noise also if no item is left.
     """
     items, products = gathered_sums(space, gathered, slots.tolist())
-    if deviation and items.size:
+    if deviation:
         drawn = noise.discrete_gaussian(
             scale=deviation * REWARD_STEPS, size=items.size + products.size
         )
