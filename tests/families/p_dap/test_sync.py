@@ -145,7 +145,8 @@ async def test_asking_changes_nothing_that_the_vendor_stores_but_the_pairs_accou
     assert written <= {"_ledgers", "_days"}, "what was spent, and on which day"
     account = (await pair.theirs.registry.find("films")).part(Guests).account("us")
     (ledger,) = await store.ledgers([account])
-    assert ledger.answers.nano_epsilon == len(pair.peers.asked) * NANO // 2
+    asked = sum(told["epsilon"] for told in pair.peers.asked)
+    assert ledger.answers.nano_epsilon == round(asked * NANO)
     assert ledger.feedback.nano_rho == 0
 
 
