@@ -144,6 +144,33 @@ async def test_a_debit_whose_answer_was_lost_is_made_once(event_id: str | None) 
     await services.close()
 
 
+@pytest.mark.parametrize("event_id", [None, "mine"])
+@pytest.mark.parametrize(("first", "later"), [(1, 1), (86_400, 1)])
+async def test_no_mark_outlives_the_answer_that_it_paid_for(
+    clock: Clock, event_id: str | None, first: int, later: int
+) -> None:
+    """The attack: answers that are soon forgotten, and one event again and again with other
+    contexts, each answered from a fresh draw under the mark of a debit whose answer was lost."""
+    store = ForgetfulStore(clock=clock)
+    services = await opened(store, clock)
+    await services.registry.put("films", document(decision_ttl_seconds=first))
+    store.losing = True
+    with pytest.raises(StoreUnavailable) as lost:
+        await ask(services, event_id=event_id)
+    store.losing = False
+    await services.registry.put("films", document(decision_ttl_seconds=later))
+    drawn = set()
+    for place in range(0, 600, 2):
+        clock.now += 2
+        answer = await ask(services, event_id=lost.value.event_id, context=[place / 600, 0.5])
+        if answer.personalised:
+            drawn.add(answer.recommendation_id)
+    report = await services.clients.budget(recommender="films", client="someone")
+    assert report.answers.spent is not None
+    assert len(drawn) <= report.answers.spent.epsilon
+    await services.close()
+
+
 async def test_each_of_a_batch_is_told_an_event_id_of_its_own() -> None:
     store = ForgetfulStore()
     services = await opened(store)

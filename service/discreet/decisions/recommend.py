@@ -236,7 +236,7 @@ class RecommendRequests:
         self, recommender: Recommender[Any], many: Sequence[MarkedQuestion]
     ) -> Sequence[Answered | DiscreetError]:
         """Answer questions, each debited under the caller's mark or under one that is made up."""
-        made_up = self._stored.make_up(len(many))
+        made_up = self._stored.make_up(recommender, len(many))
         marks = [one.mark or mark for one, (_, mark) in zip(many, made_up, strict=True)]
         answered: Sequence[Answered | DiscreetError]
         try:

@@ -15,6 +15,11 @@ What is stored is sealed: the store sees neither the items nor how the ledger st
 A caller who gives no event id is debited under one that is made up, and forgotten after
 `MADE_UP_SECONDS`. Should the store's answer be lost, nobody knows whether the debit was made. Then
 the caller is told that id, and a retry under it is not debited again.
+
+A mark must not outlive the answer that it paid for: with the mark there and the answer gone, the
+same event would be answered again, from a fresh draw, for nothing. A mark is made before its answer
+is stored, and lasts no longer; no answer is kept for less than `MADE_UP_SECONDS`. How long answers
+are kept is part of the mark, so that a document which keeps them for a shorter time finds none.
 """
 
 import json
@@ -64,7 +69,7 @@ class StoredAnswers:
     ) -> StoredAnswer:
         """Return the answer under the question's event id, making it with `fresh` if need be."""
         assert ask.event_id is not None
-        event, ttl = self._principals.event(ask.event_id), recommender.ttl
+        event, ttl = self._principals.event(ask.event_id), _kept(recommender)
         fingerprint = self._fingerprint(ask)
         claiming = self._store.claim_event(event=event, fingerprint=fingerprint, ttl=ttl)
         erasures = await self._tombstones.count(client)
@@ -78,7 +83,7 @@ class StoredAnswers:
         if stands is None:
             # Listed with the client, whoever pays: erasing the client finds it.
             listed = self._store.spend([Debit(client, marker=event, marker_ttl=ttl)])
-            answer = await fresh(RetryMark(event, ttl))
+            answer = await fresh(RetryMark(self._mark(event, ttl), ttl))
             for outcome in await listed:
                 if isinstance(outcome, DiscreetError):
                     raise outcome
@@ -93,12 +98,17 @@ class StoredAnswers:
                 return StoredAnswer(answer, repeated=False)
         return StoredAnswer(self._open(stands), repeated=True)
 
-    def make_up(self, count: int) -> list[tuple[str, RetryMark]]:
+    def make_up(self, recommender: Recommender[Any], count: int) -> list[tuple[str, RetryMark]]:
         """Return event ids that nobody has used, and the marks under which to debit."""
+        ttl = _kept(recommender)
         content = os.urandom(_MADE_UP_BYTES * count).hex()
         size = 2 * _MADE_UP_BYTES
         ids = [MADE_UP + content[start : start + size] for start in range(0, len(content), size)]
-        return [(each, RetryMark(self._principals.event(each), MADE_UP_SECONDS)) for each in ids]
+        digests = [self._mark(self._principals.event(each), ttl) for each in ids]
+        return [
+            (each, RetryMark(digest, MADE_UP_SECONDS))
+            for each, digest in zip(ids, digests, strict=True)
+        ]
 
     async def recommendation_id(self, event_id: str) -> str:
         """Return the id of the recommendation that was made under an event id."""
@@ -112,9 +122,18 @@ class StoredAnswers:
     def _open(self, sealed: bytes) -> Recommendation:
         return _decode(self._sealer.open(sealed, purpose=_PURPOSE))
 
+    def _mark(self, event: bytes, ttl: int) -> bytes:
+        """Return under what an event is debited whose answer is kept for so many seconds."""
+        return self._principals.request([event, ttl.to_bytes(8, "little")])
+
     def _fingerprint(self, ask: Ask) -> bytes:
         public = [ask.recommender, ask.client, ask.limit]
         return self._principals.request([json.dumps(public).encode()])
+
+
+def _kept(recommender: Recommender[Any]) -> int:
+    """Return for how many seconds answers are kept under event ids."""
+    return max(recommender.ttl, MADE_UP_SECONDS)
 
 
 def _encode(answer: Recommendation) -> bytes:

@@ -291,7 +291,8 @@ class RecommenderDocument(Document):
         ge=1,
         le=30 * 86_400,
         strict=True,
-        description="How long feedback is accepted, and a retry under one event_id answered alike.",
+        description="How long feedback is accepted, and a retry under one event_id answered alike: "
+        "that for two minutes at least.",
     )
 
     def fixed(self) -> Mapping[str, object]:
