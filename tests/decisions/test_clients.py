@@ -4,6 +4,7 @@ import pytest
 
 from discreet.decisions.services import DecisionServices
 from discreet.families.questions import Feedback
+from discreet.state.memory import MemoryStore
 from tests.decisions.conftest import ask, document
 
 pytestmark = pytest.mark.anyio
@@ -34,3 +35,18 @@ async def test_erasing_covers_every_recommender(services: DecisionServices) -> N
     erased = await services.clients.erase("someone")
     assert (erased.certificate.events, erased.certificate.records) == (2, {})
     assert (await services.clients.erase("someone")).certificate.events == 0
+
+
+@pytest.mark.parametrize("group", [None, "shared"])
+async def test_what_an_erasure_leaves_under_a_removed_recommender_is_said(
+    services: DecisionServices, store: MemoryStore, group: str | None
+) -> None:
+    """The ledger of a group is found by whoever is left of it; another is not looked for."""
+    for name in ("gone", "left"):
+        await services.registry.put(name, document(ledger=group))
+    await ask(services, recommender="gone", event_id="click")
+    await services.registry.remove("gone")
+    erased = await services.clients.erase("someone")
+    left = await store.find_event(event=services.recommend._stored._principals.event("click"))
+    assert (left is None) == (group is not None)
+    assert "stored answers" in erased.certificate.remains["removed_recommenders"]

@@ -26,6 +26,9 @@ REMAINS: Mapping[str, str] = {
     "expire",
     "erasures": "how often this client was erased, as a number under a keyed digest, so that "
     "requests which were on their way cannot bring anything back",
+    "removed_recommenders": "of recommenders that had been removed before, and shared their "
+    "ledgers with none that is left: stored answers, sealed, until they expire, and what was spent "
+    "by day, both under keyed digests",
     "backups": "copies that the operator made of the store, its append-only file among them, until "
     "they are rewritten",
 }

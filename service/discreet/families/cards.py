@@ -68,7 +68,11 @@ def unit_of(group: str | None, *budgets: WindowedBudgetDocument | None) -> str:
     """Return whose ledger it is, and for how long its budgets are."""
     who = "one client id"
     if group is not None:
-        who += f" with all recommenders of the ledger group {group}, each by its own budget"
+        who += (
+            f" with all recommenders of the ledger group {group}, each by its own budget (the "
+            "largest bounds them together if all have the same delta and windows, else their sum; "
+            "the callers of each see what all have spent)"
+        )
     if any(budget is not None and budget.per is not None for budget in budgets):
         return f"{who}, in one window; answers and feedback say what holds in several"
     return f"{who}, for ever"
