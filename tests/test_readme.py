@@ -167,7 +167,7 @@ def test_strangers_get_films_before_and_after(tour: Tour) -> None:
 
 def test_a_minute_of_traffic_teaches_what_people_like(tour: Tour) -> None:
     # Untaught, the demo earns 0.18 +- 0.02 of them. The best film for everybody would earn 0.26, so
-    # more than 0.28 has to be personal. Taught by 8,000 visits it earned 0.38 to 0.48.
+    # more than 0.28 has to be personal.
     assert tour.liking_before < 0.28
     assert tour.liking_after > 0.28
 

@@ -6,8 +6,8 @@ from tests.rehearsal import rehearse
 
 
 def test_a_minute_of_the_demo_convinces() -> None:
-    # All noise follows from the seed, so this run is the same every time. Nineteen of twenty seeds
-    # convince; a learner that is fooled by noise, or a budget that does not last, shows here.
+    # All noise follows from the seed, so this run is the same every time. Nine of ten seeds
+    # convinced; a learner that is fooled by noise, or a budget that does not last, shows here.
     run = asyncio.run(rehearse(1))
     assert run.convinces, (run.favourites, run.last.means(), run.overall.means())
 
