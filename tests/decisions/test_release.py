@@ -212,3 +212,33 @@ async def test_a_release_says_when_it_was_made_and_when_the_next_is_due(
     assert (observer.values[FamilyGauge.RELEASE], made) == (1, clock.now)
     assert not recommender.due(due - 0.001)
     assert recommender.due(due + 0.001)
+
+
+class SlowStore(MemoryStore):
+    """Takes a second for every block that was set aside."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock=clock)
+        self._turned = clock
+
+    async def frozen(self, *, generation: bytes, number: int) -> Any:
+        blocks = await super().frozen(generation=generation, number=number)
+        self._turned.now += len(blocks)
+        return blocks
+
+
+async def test_the_moment_of_a_release_does_not_tell_how_much_there_was_to_do() -> None:
+    moments = []
+    for clicks in (0, 5):
+        clock = Clock()
+        services = await opened(SlowStore(clock), clock)
+        await services.registry.put("films", document())
+        for place in range(clicks):
+            await click(services, client=f"c{place}")
+        recommender = await films(services)
+        began = clock.now
+        assert await services.releaser.release(recommender)
+        assert (clock.now > began) == (clicks > 0)
+        moments.append(recommender.current.released_at)
+        await services.close()
+    assert moments[0] == moments[1]

@@ -16,7 +16,7 @@ and the other throws its model away. What was set aside for a release that is st
 again: 4 is repeated by the next releaser.
 
 The moment of a release depends on the clock, and on whether anybody *asked* since the last one;
-both are public. Whether feedback came is not.
+both are public. Whether feedback came is not. The moment that is noted is that of step 1.
 """
 
 import asyncio
@@ -119,6 +119,9 @@ class Releaser:
     async def release(self, recommender: Recommender[Any]) -> bool:
         """Make and store the next model; False if somebody else was faster."""
         current = recommender.current
+        # Taken first: how long the work takes depends on how much has gathered, which is private,
+        # and this moment is shown, and decides when the next release is due.
+        released_at = self._clock()
         if current.number:
             await recommender.clean_up(current.number)
         number = current.number + 1
@@ -126,7 +129,6 @@ class Releaser:
         model = await asyncio.to_thread(recommender.release, current.model, gathered, self._noise)
         figures = await asyncio.to_thread(recommender.figures, model)
         content = await asyncio.to_thread(recommender.encode, model)
-        released_at = self._clock()
         saved = await self._store.save(
             key=_key(recommender),
             content=write_model(released_at, content),

@@ -14,6 +14,7 @@ from discreet.families.questions import Ask, Choice, PendingDecision
 from discreet.research.noise import SeededNoise
 from discreet.state.stores import EXACT
 from tests.contracts.samples import build, play, release
+from tests.decisions.conftest import Clock
 
 CONTEXT = (0.1, 0.2, 0.9, 0.5, 0.3)
 
@@ -84,7 +85,8 @@ async def test_hidden_and_removed_items_vanish_at_once() -> None:
     assert {decision.items[0] for decision in decided} == {"i4", "i5"}
 
 
-def test_old_feedback_fades_by_the_clock() -> None:
+@pytest.mark.anyio
+async def test_old_feedback_fades_by_the_clock() -> None:
     recommender = contextual(
         learning={"half_life_days": 1_000 / 86_400}, privacy={"feedback": "exact"}
     )
@@ -93,9 +95,28 @@ def test_old_feedback_fades_by_the_clock() -> None:
     liked = np.ones_like(sums.liked)
     object.__setattr__(sums, "liked", liked)
     object.__setattr__(sums, "count", np.ones_like(sums.count))
-    after = recommender.release(recommender.current.model, {}, SeededNoise(0))
+    gathered = await recommender.gather(1)
+    after = recommender.release(recommender.current.model, gathered, SeededNoise(0))
     assert np.allclose(after.sums.liked, 0.5)
 
 
 def test_two_numbers_can_be_drawn_as_a_map() -> None:
     assert contextual(context={"dimensions": 2}).part(ModelMap) is not None
+
+
+@pytest.mark.anyio
+async def test_what_fades_does_not_tell_how_long_gathering_took() -> None:
+    """How much there was to gather is private, and a released number must not know it."""
+    kept = []
+    for pause, work in ((20.0, 0.0), (20.0, 7.0), (30.0, 0.0)):
+        recommender = contextual(learning={"half_life_days": 0.001})
+        await play(recommender, "contextual", rounds=40, seed=0)
+        await release(recommender, SeededNoise(0))
+        recommender.clock = clock = Clock()
+        clock.now = recommender.current.released_at + pause
+        gathered = await recommender.gather(2)
+        clock.now += work
+        made = recommender.release(recommender.current.model, gathered, SeededNoise(1))
+        kept.append(recommender.encode(made))
+    assert kept[0] == kept[1]
+    assert kept[0] != kept[2]

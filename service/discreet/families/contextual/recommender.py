@@ -68,6 +68,8 @@ class ContextualRecommender(Recommender[ContextualModel]):
             assert self.release_noise.event is not None
             self._feedback_charge = self.feedback_budget.charge((self.release_noise.event,))
         self._live = np.array(sorted(stored.slots.values()), dtype=np.intp)
+        self._began = stored.created
+        """When the last release was begun."""
         super().__init__(name=name, stored=stored, resources=resources)
         if document.context.size == maps.DIMENSIONS:
             self.offer(maps.ModelMap(self, lambda model, at: model.first_choices(at)))
@@ -183,6 +185,15 @@ class ContextualRecommender(Recommender[ContextualModel]):
             exploration_rate=self.document.exploration.rate,
         )
 
+    async def gather(self, number: int) -> Any:
+        """Return what release `number` is made from.
+
+        How long that takes depends on how much there is, which is private, so the clock by which
+        older feedback fades is read before.
+        """
+        self._began = self.clock()
+        return await super().gather(number)
+
     def release(
         self, model: ContextualModel, gathered: Mapping[bytes, Vector], noise: NoiseSource
     ) -> ContextualModel:
@@ -194,7 +205,7 @@ class ContextualRecommender(Recommender[ContextualModel]):
             deviation=self.release_noise.deviation,
             noise=noise,
         )
-        elapsed = max(0.0, self.clock() - self.current.released_at)
+        elapsed = max(0.0, self._began - self.current.released_at)
         decay = 0.5 ** (elapsed / (self.document.learning.half_life_days * _DAY))
         sums = model.sums.fitted(self.stored.next_slot)
         made = self._model(sums.with_release(fresh, law=model.law(), decay=decay))
