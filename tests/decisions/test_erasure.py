@@ -145,7 +145,7 @@ async def test_without_the_count_it_would_be_left(
 ) -> None:
     """The attack as it was: the same race with an erasure that does not count itself."""
 
-    async def uncounted(self: Tombstones, principal: bytes, *, until: int) -> int:
+    async def uncounted(self: Tombstones, principal: bytes, *, at: int) -> int:
         return 1
 
     monkeypatch.setattr(Tombstones, "mark", uncounted)
@@ -167,6 +167,27 @@ async def test_feedback_on_an_answer_from_before_teaches_nothing(
     assert not await has_own_sums(ours)
     await fed_back(ours)
     assert await has_own_sums(ours)
+
+
+@pytest.mark.parametrize("others", [1, 30 * 86_400])
+async def test_one_erasure_serves_a_whole_ledger_group(
+    store: MemoryStore, clock: Clock, others: int
+) -> None:
+    """Its members share a principal, and keep decisions for times of their own."""
+    services = await opened(store, clock)
+    for name, algorithm, seconds in (("a", "fclub", 3_600), ("b", "p-dap", others)):
+        written = {"algorithm": algorithm, **SAMPLES[algorithm].document}
+        written |= {"ledger": "shared", "decision_ttl_seconds": seconds}
+        await services.registry.put(name, read_document(written))
+    learned = []
+    before = await services.recommend.recommend(Ask("a", CLIENT))
+    assert (await services.clients.erase(CLIENT)).certificate.erasure == 1
+    clock.now += 60
+    for answer in (before, await services.recommend.recommend(Ask("a", CLIENT))):
+        told = Feedback(1.0, recommendation_id=answer.recommendation_id)
+        learned.append((await services.feedback.record(told)).learned)
+    assert learned == [False, True]
+    await services.close()
 
 
 async def test_a_certificate_says_what_was_erased_and_what_remains(

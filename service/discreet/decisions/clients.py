@@ -66,12 +66,12 @@ class Clients:
         now = self._clock()
         counts = await asyncio.gather(
             *(
-                self._tombstones.mark(principals[one.name], until=math.ceil(now) + one.ttl)
-                for one in recommenders
+                self._tombstones.mark(principal, at=math.ceil(now))
+                for principal in set(principals.values())
             )
         )
         marked = await asyncio.gather(
-            *(self._store.forget_markers(principal) for principal in principals.values())
+            *(self._store.forget_markers(principal) for principal in set(principals.values()))
         )
         events = {event for markers in marked for event in markers}
         # A marker may be of an event id that was made up, under which no answer was stored.
@@ -79,7 +79,7 @@ class Clients:
         await asyncio.gather(*(self._store.forget_event(event=event) for event in events))
         devices = await self._devices.revoke_all(client)
         await asyncio.gather(
-            *(self._store.forget_days(principal) for principal in principals.values())
+            *(self._store.forget_days(principal) for principal in set(principals.values()))
         )
         forgotten = await asyncio.gather(*(one.forget(client) for one in recommenders))
         certificate = ErasureCertificate(

@@ -25,12 +25,12 @@ class Tombstones:
     def __init__(self, store: Blobs) -> None:
         self._store = store
 
-    async def mark(self, principal: bytes, *, until: int) -> int:
-        """Count another erasure; return which it is.
+    async def mark(self, principal: bytes, *, at: int) -> int:
+        """Count another erasure, at a moment in seconds; return which it is.
 
-        Decisions that expire by `until` were made before it.
+        Recommenders of a ledger group share a principal: it is marked once for all of them.
         """
-        content = until.to_bytes(_MOMENT, "little")
+        content = at.to_bytes(_MOMENT, "little")
         count = await self._store.save(key=_key(principal), content=content)
         assert count is not None, "nobody else's version was expected"
         return count
@@ -46,11 +46,12 @@ class Tombstones:
             raise ClientErased("the client was erased while this request was being answered")
 
     async def cover(self, decisions: Sequence[tuple[bytes, int]]) -> list[bool]:
-        """Tell of each principal and expiry whether that decision was made before an erasure."""
+        """Tell of decisions, each a principal and the moment it was made, which of them were made
+        before an erasure."""
         blobs = await self._store.load(keys=[_key(principal) for principal, _ in decisions])
         return [
-            blob is not None and expires_at <= int.from_bytes(blob.content, "little")
-            for blob, (_, expires_at) in zip(blobs, decisions, strict=True)
+            blob is not None and made_at <= int.from_bytes(blob.content, "little")
+            for blob, (_, made_at) in zip(blobs, decisions, strict=True)
         ]
 
 

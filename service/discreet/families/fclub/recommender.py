@@ -291,7 +291,7 @@ class ClusterRecommender(Recommender[ClusterModel]):
         return receipts
 
     def _late(self, many: Sequence[PendingFeedback]) -> Awaitable[list[bool]]:
-        decisions = [(one.pending.principal, one.pending.expires_at) for one in many]
+        decisions = [(one.pending.principal, one.pending.expires_at - self.ttl) for one in many]
         return self._tombstones.cover(decisions)
 
     def learn(self, pending: PendingDecision, position: int, reward: float) -> Lesson:
