@@ -27,7 +27,8 @@ _LEAST, _MOST = 1e-6, 1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
-    """Means are rows @ coefficients.T; their variances (rows @ mix)**2 @ spread.T.
+    """Means are rows @ coefficients.T; their variances (rows @ mix)**2 @ spread.T, or the squared
+    lengths of rows @ roots[:, item] where there are `roots`.
 
     `people` are rows that stand for those who come, with their `shares`; `known` is, for each
     item, what part of the first uncertainty about it is gone, in [0, 1].
@@ -39,6 +40,7 @@ class Estimates:
     people: Floats
     shares: Floats
     known: Floats
+    roots: Floats | None = None
 
     def means(self, rows: Floats, slots: Slots) -> Floats:
         """Return the expected reward of these items for these rows."""
@@ -47,6 +49,12 @@ class Estimates:
 
     def deviations(self, rows: Floats, slots: Slots) -> Floats:
         """Return the standard error of each mean."""
+        if self.roots is not None:
+            roots = self.roots[:, slots]
+            spreads = rows @ roots.reshape(len(roots), -1)
+            spreads = spreads.reshape(len(rows), len(slots), -1)
+            lengths: Floats = np.sqrt(np.einsum("nkj,nkj->nk", spreads, spreads))
+            return lengths
         mixed = rows if self.mix.size == 0 else _product(rows, self.mix.T)
         errors: Floats = np.sqrt(np.maximum(_product(mixed * mixed, self.spread[slots]), 0.0))
         return errors

@@ -9,6 +9,9 @@ shown item k, and C the covariance within items, from the products of everybody'
 With r_k the sum of f (y - what is common), q the variance of a reward and s that of the noise in an
 entry of r_k, r_k = G_k theta_k + e, e of covariance q G_k + s I. So the likelihood has precision
 G_k (q G_k + s I)^-1 G_k. All in features f = (1, psi - mean), where the mean is that of everybody.
+
+With exact feedback items may have kept their own products, and G_k is known: people who are shown
+an item are not like everybody once the model chooses. What is missing in it is guessed as above.
 """
 
 import math
@@ -32,6 +35,9 @@ _ITEMS_FITTED = 128
 _PEOPLE = 300
 _TINY = 1e-9
 _JITTER = 1e-6
+_LACKING = 1e-3
+_MOST_ROOTS = 500_000
+"""Numbers of all items' covariances that deciding can read in time."""
 _SHIFT_PART = 0.3
 """How much of the spread of psi may be between the items' means."""
 
@@ -48,6 +54,7 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
         0.7 * 2.0 * math.sqrt(sums.products_variance * 0.5 * size) / total,
     )
     count, variance = sums.count[slots, 0], sums.variance[slots, 0]
+    noisy = bool(np.any(variance))
     thinned = np.where(count > 0, sums.count2[slots, 0] / np.maximum(count, _TINY), 1.0)
     count = np.maximum(count, _TINY)
     liked = _centred(sums.liked[slots], centre)
@@ -60,12 +67,14 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
     between = _SHIFT_PART * float(np.trace(everybody)) / max(1, size - 1)
     seen = count**2 * between / (count**2 * between + 2.0 * variance + _TINY)
     shift = shown[:, 1:] / count[:, None] * seen[:, None]
-    shift = shift / np.maximum(1.0, np.linalg.norm(shift, axis=1))[:, None]
+    if noisy:
+        shift = shift / np.maximum(1.0, np.linalg.norm(shift, axis=1))[:, None]
     parts = count / count.sum()
     within = _floored(
         everybody - (shift * parts[:, None]).T @ shift,
         max(0.1 * float(np.linalg.eigvalsh(everybody)[0]), _TINY),
     )
+    own = sums.own[slots] if sums.own.size and not noisy else np.zeros((len(slots), 0))
     surplus = liked - rate * shown
     # What is common to all items.
     weight = 1.0 / (spread + noise / count + _TINY)
@@ -77,7 +86,7 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
     common = np.linalg.solve(
         whole * strength + np.diag(2.0 / _ASSUMED[groups]) + _JITTER * np.eye(size), observed
     )
-    if np.any(variance):
+    if noisy:
         # The noise of entries does not shrink with the spread of psi as the signal does.
         doubt = float((weight**2 * noise).sum()) / max(strength, _TINY)
         common = np.linalg.solve(
@@ -90,8 +99,11 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
         gram = np.empty((len(n), size, size))
         gram[:, 0, 0] = n
         gram[:, 0, 1:] = gram[:, 1:, 0] = n[:, None] * moved
-        gram[:, 1:, 1:] = n[:, None, None] * (within + moved[:, :, None] * moved[:, None, :])
+        gram[:, 1:, 1:] = _scatter(space, own[part], n, moved + centre, within)
+        gram[:, 1:, 1:] += n[:, None, None] * moved[:, :, None] * moved[:, None, :]
         left = surplus[part] - np.einsum("kij,j->ki", gram, common)
+        if not noisy:
+            return gram / spread[part][:, None, None], left / spread[part][:, None]
         covariance = spread[part][:, None, None] * gram
         covariance += (noise[part] + _JITTER)[:, None, None] * np.eye(size)
         solved = np.linalg.solve(covariance, np.concatenate([gram, left[:, :, None]], axis=2))
@@ -113,15 +125,22 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
     base = common + np.append(rate, np.zeros(size - 1))
     coefficients = np.tile(base, (sums.slots, 1))
     kept = np.ones((sums.slots, size))
+    roots = None
+    if own.size and sums.slots * size**2 <= _MOST_ROOTS:
+        roots = np.repeat(np.diag(scale)[:, None, :], sums.slots, axis=1)
     for start in range(0, len(slots), _ITEMS_FITTED):
         part = slice(start, start + _ITEMS_FITTED)
         theta, covariance = posterior(*likelihood(part), groups, variances)
         coefficients[slots[part]] = base + theta
+        if roots is not None:
+            roots[:, slots[part]] = np.linalg.cholesky(covariance).transpose(1, 0, 2)
         halves = np.einsum("ij,kil->kjl", back, covariance, optimize=True)
         kept[slots[part]] = np.einsum("kjl,lj->kj", halves, back, optimize=True)
     coefficients[:, 0] -= coefficients[:, 1:] @ centre
     to_centre = np.eye(size)
     to_centre[0, 1:] = -centre
+    if roots is not None:
+        roots = np.einsum("ij,jkl->ikl", to_centre, roots)
     people = _people(space, centre, everybody)
     mixed = (people @ to_centre @ into) ** 2
     first = float((mixed.sum(axis=1)).mean())
@@ -132,6 +151,7 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
         people=people,
         shares=np.full(len(people), 1.0 / len(people)),
         known=1.0 - np.clip(mixed.mean(axis=0) @ kept.T / max(first, _TINY), 0.0, 1.0),
+        roots=roots,
     )
 
 
@@ -140,6 +160,20 @@ def _floored(matrix: Floats, least: float) -> Floats:
     values, vectors = np.linalg.eigh(matrix)
     floored: Floats = (vectors * np.maximum(values, max(least, _TINY))) @ vectors.T
     return floored
+
+
+def _scatter(space: LinearSpace, own: Floats, count: Floats, mean: Floats, like: Floats) -> Floats:
+    """Return the scatter of psi around each item's mean; `like` for records without products."""
+    if not own.size:
+        return count[:, None, None] * like
+    kept = np.minimum(own[:, 0], count)
+    found: Floats = space.matrix(own[:, 1:])
+    found -= kept[:, None, None] * mean[:, :, None] * mean[:, None, :]
+    lacking = count - kept
+    for place in np.flatnonzero(lacking > _LACKING * count):
+        # The mean is not that of the records whose products were kept.
+        found[place] = _floored(found[place], 0.0) + lacking[place] * like
+    return found
 
 
 def _centred(rows: Floats, centre: Floats) -> Floats:

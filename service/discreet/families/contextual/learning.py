@@ -59,7 +59,9 @@ def fresh_sums(
     `slots` are those of items that exist: about others nothing is released. The products are
     everybody's, so they have their noise also if no item is left.
     """
-    items, products = gathered_sums(space, gathered, slots.tolist())
+    if deviation and space.own:
+        raise ValueError("what items keep of their own records cannot be released with noise")
+    items, products, own = gathered_sums(space, gathered, slots.tolist())
     if deviation:
         drawn = noise.discrete_gaussian(
             scale=deviation * REWARD_STEPS, size=items.size + products.size
@@ -71,7 +73,8 @@ def fresh_sums(
         slots=slots,
         liked=rows[:, :, 0],
         disliked=rows[:, :, 1],
-        products=products / REWARD_STEPS,
+        products=(products + own[:, 1:].sum(axis=0) if own.size else products) / REWARD_STEPS,
+        own=own / REWARD_STEPS,
         variance=(deviation * space.unit) ** 2,
         product_variance=deviation**2,
     )

@@ -47,10 +47,12 @@ class ContextualRecommender(Recommender[ContextualModel]):
         document = stored.document
         assert isinstance(document, ContextualDocument)
         self.document = document
-        self.space = space_for(document.context.size)
         self._read_context = document.context.reader()
         self.releases = document.pace()
         answers, feedback = document.privacy.answers, document.privacy.feedback
+        self.space = space_for(
+            document.context.size, items=len(stored.slots), exact=feedback == "exact"
+        )
         self.rule = AnswerRule(None)
         if not isinstance(answers, str):
             self.answers_budget = BudgetPolicy.of(answers.budget)
@@ -170,6 +172,7 @@ class ContextualRecommender(Recommender[ContextualModel]):
                 slots=self.stored.next_slot,
                 entries=self.space.entries,
                 products=self.space.products,
+                own=self.space.own,
                 apart=isinstance(self.space, CellSpace),
             )
         )

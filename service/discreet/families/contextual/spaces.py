@@ -21,6 +21,9 @@ phi.phi' = 1 + psi.psi' >= 0; and the products add (psi.psi')^2 / 4. So
 and adding or removing one moves them by less. Amounts are whole steps of 2**-20, rounded towards
 zero, so that rounding makes no record longer; between two records it adds at most one step an
 entry, which `_ROUNDING` covers.
+
+With exact feedback nothing needs to be covered, and each item may keep the products of its own
+records (`own`): then the model knows who was shown what, which a matrix of everybody's does not.
 """
 
 import math
@@ -38,6 +41,8 @@ from discreet.families.contract import REWARD_STEPS
 
 MOST_CELL_DIMENSIONS = 3
 MOST_LINEAR = 64
+MOST_OWN = 2_000_000
+"""Products that all items may keep together: 16 MB in a model."""
 _SIDES = {1: 16, 2: 6, 3: 4}
 _GAIN = 2.0
 """Numbers spread by a quarter around the middle of [0, 1] get a psi of about length 1."""
@@ -59,6 +64,11 @@ class Space(Protocol):
     @property
     def products(self) -> int:
         """Numbers in the sum of products that all items share."""
+        ...
+
+    @property
+    def own(self) -> int:
+        """Numbers in the sum that an item keeps of its own records: how many, and products."""
         ...
 
     @property
@@ -91,9 +101,11 @@ def item_block(slot: int) -> bytes:
 
 def gathered_sums(
     space: Space, gathered: Mapping[bytes, npt.NDArray[np.int64]], slots: Sequence[int]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return what has gathered: (item, entry, liked or disliked), and the products."""
-    items = np.zeros((len(slots), space.entries * 2), dtype=np.int64)
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return what has gathered: (item, entry, liked or disliked), everybody's products, and what
+    items keep of their own."""
+    width = 2 * space.entries
+    items = np.zeros((len(slots), width + space.own), dtype=np.int64)
     for place, slot in enumerate(slots):
         held = gathered.get(item_block(slot))
         if held is not None:
@@ -104,7 +116,8 @@ def gathered_sums(
     if held is not None:
         size = min(len(held), len(products))
         products[:size] = held[:size]
-    return items.reshape(len(slots), space.entries, 2), products
+    rewarded = items[:, :width].reshape(len(slots), space.entries, 2)
+    return rewarded, products, items[:, width:]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,6 +130,7 @@ class CellSpace:
     basis: Floats = field(init=False)
     orders: npt.NDArray[np.int64] = field(init=False)
     products: int = 0
+    own: int = 0
     unit: float = 1.0
     sensitivity: float = math.sqrt(2.0) * _ROUNDING
 
@@ -163,13 +177,15 @@ class CellSpace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearSpace:
-    """The constant and psi."""
+    """The constant and psi. If `apart`, items keep their own products: exact feedback only."""
 
     dimensions: int
+    apart: bool = False
     size: int = field(init=False)
     """Of psi."""
     entries: int = field(init=False)
     products: int = field(init=False)
+    own: int = field(init=False)
     triangle: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]] = field(init=False)
     factors: Floats = field(init=False)
     """What the products in the upper triangle are multiplied by: each pair stands there once."""
@@ -184,6 +200,7 @@ class LinearSpace:
         object.__setattr__(self, "size", size)
         object.__setattr__(self, "entries", size + 1)
         object.__setattr__(self, "products", len(rows))
+        object.__setattr__(self, "own", len(rows) + 1 if self.apart else 0)
         object.__setattr__(self, "triangle", (rows, columns))
         object.__setattr__(self, "factors", np.where(rows == columns, 0.5, math.sqrt(0.5)))
         bucket, sign = None, np.ones(0)
@@ -226,21 +243,20 @@ class LinearSpace:
         both = np.stack([liked, disliked], axis=1).reshape(-1).tolist()
         rows, columns = self.triangle
         products = psi[rows] * psi[columns] * (self.factors * REWARD_STEPS)
-        return {
-            item_block(slot): [(at, amount) for at, amount in enumerate(both) if amount],
-            _SHARED: [
-                (at, amount)
-                for at, amount in enumerate(np.trunc(products).astype(np.int64).tolist())
-                if amount
-            ],
-        }
+        shared = np.trunc(products).astype(np.int64).tolist()
+        if self.apart:
+            both += [REWARD_STEPS, *shared]
+            shared = []
+        increments = {item_block(slot): [(at, amount) for at, amount in enumerate(both) if amount]}
+        if shared:
+            increments[_SHARED] = [(at, amount) for at, amount in enumerate(shared) if amount]
+        return increments
 
     def matrix(self, products: Floats) -> Floats:
-        """Return the sum of psi psi^T that these products are the upper triangle of."""
-        square = np.zeros((self.size, self.size))
-        square[self.triangle] = products / self.factors
-        above = np.triu(square, 1)
-        whole: Floats = np.diag(np.diag(square)) + above + above.T
+        """Return the sums of psi psi^T that these products are the upper triangles of."""
+        rows, columns = self.triangle
+        whole: Floats = np.zeros((*products.shape[:-1], self.size, self.size))
+        whole[..., rows, columns] = whole[..., columns, rows] = products / self.factors
         return whole
 
 
@@ -256,8 +272,17 @@ def _mixed(count: int) -> npt.NDArray[np.uint64]:
     return mixed
 
 
-def space_for(dimensions: int) -> CellSpace | LinearSpace:
-    """Return the space of contexts of so many numbers."""
+def space_for(
+    dimensions: int, *, items: int = 0, exact: bool = False
+) -> CellSpace | LinearSpace:
+    """Return the space of contexts of so many numbers, for so many items.
+
+    `exact` says that feedback is not protected. The catalogue may grow over the limit and shrink
+    again: what items have kept of their own is then missing for some records, and is guessed.
+    """
     if dimensions <= MOST_CELL_DIMENSIONS:
         return CellSpace(dimensions)
-    return LinearSpace(dimensions)
+    shared = LinearSpace(dimensions)
+    if exact and items * shared.products <= MOST_OWN:
+        return LinearSpace(dimensions, apart=True)
+    return shared

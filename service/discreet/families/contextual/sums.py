@@ -46,6 +46,7 @@ class FreshSums:
     liked: Floats
     disliked: Floats
     products: Floats
+    own: Floats
     variance: float
     product_variance: float
 
@@ -55,7 +56,8 @@ class ContextualSums:
     """Released sums: a row a slot, a column an entry of the space (or one for all of them).
 
     `arrivals` are the rows of all records added up, `products` their products, both with the
-    weights whose sum is `seen`.
+    weights whose sum is `seen`. `own` is what items keep of their own records, their number first;
+    it has no columns if they do not.
     """
 
     liked: Floats
@@ -63,6 +65,7 @@ class ContextualSums:
     count: Floats
     count2: Floats
     variance: Floats
+    own: Floats
     arrivals: Floats
     arrivals_variance: float
     products: Floats
@@ -77,7 +80,9 @@ class ContextualSums:
     """and the variance of the noise in either."""
 
     @classmethod
-    def blank(cls, *, slots: int, entries: int, products: int, apart: bool) -> "ContextualSums":
+    def blank(
+        cls, *, slots: int, entries: int, products: int, apart: bool, own: int = 0
+    ) -> "ContextualSums":
         """Return nothing; `apart` if every entry is weighted by itself."""
         nothing = np.zeros((slots, entries))
         counts = nothing if apart else np.zeros((slots, 1))
@@ -87,6 +92,7 @@ class ContextualSums:
             counts,
             counts,
             counts,
+            np.zeros((slots, own)),
             np.zeros(entries),
             0.0,
             np.zeros(products),
@@ -105,7 +111,7 @@ class ContextualSums:
             return self
         padded: dict[str, Any] = {
             name: np.pad(getattr(self, name), ((0, more), (0, 0)))
-            for name in ("liked", "disliked", "count", "count2", "variance")
+            for name in ("liked", "disliked", "count", "count2", "variance", "own")
         }
         return replace(self, **padded)
 
@@ -200,7 +206,11 @@ class ContextualSums:
             ("variance", self.variance, np.full_like(counted, variance)),
         ):
             changed[name] = _put(before, slots, olds**2 * before[slots] + news**2 * added)
-        return replace(after, **changed)
+        kept = np.zeros((self.slots, fresh.own.shape[1]))
+        kept[slots] = fresh.own
+        if self.own.shape == kept.shape:
+            kept[slots] += decay * self.own[slots]
+        return replace(after, **changed, own=kept)
 
     def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
         """Return everything as arrays to store."""
