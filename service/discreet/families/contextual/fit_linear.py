@@ -46,15 +46,16 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
     """Return estimates for the items in these slots; others have none."""
     size = space.entries
     groups = np.minimum(np.arange(size), 1)
+    noisy = bool(np.any(sums.variance[slots]))
     total = max(float(sums.arrivals[0]), 1.0)
     centre = sums.arrivals[1:] / total
-    centre = centre / max(1.0, float(np.linalg.norm(centre)))
+    if noisy:
+        centre = centre / max(1.0, float(np.linalg.norm(centre)))
     everybody = _floored(
         space.matrix(sums.products) / total - np.outer(centre, centre),
         0.7 * 2.0 * math.sqrt(sums.products_variance * 0.5 * size) / total,
     )
     count, variance = sums.count[slots, 0], sums.variance[slots, 0]
-    noisy = bool(np.any(variance))
     thinned = np.where(count > 0, sums.count2[slots, 0] / np.maximum(count, _TINY), 1.0)
     count = np.maximum(count, _TINY)
     liked = _centred(sums.liked[slots], centre)
@@ -187,6 +188,8 @@ def _people(space: LinearSpace, centre: Floats, covariance: Floats) -> Floats:
     values, vectors = np.linalg.eigh(covariance)
     drawn = _directions(_PEOPLE, space.size)
     psi = centre + drawn @ (vectors * np.sqrt(np.clip(values, 0.0, 1.0))).T
+    if space.longest is None:
+        return np.hstack([np.ones((len(psi), 1)), psi])
     lengths = np.maximum(1.0, np.linalg.norm(psi, axis=1))
     return np.hstack([np.ones((len(psi), 1)), psi / lengths[:, None]])
 

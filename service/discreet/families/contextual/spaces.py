@@ -186,6 +186,8 @@ class LinearSpace:
     entries: int = field(init=False)
     products: int = field(init=False)
     own: int = field(init=False)
+    longest: float | None = field(init=False)
+    """How long psi may be; without noise to be covered its numbers alone are bounded, by 1."""
     triangle: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]] = field(init=False)
     factors: Floats = field(init=False)
     """What the products in the upper triangle are multiplied by: each pair stands there once."""
@@ -203,6 +205,8 @@ class LinearSpace:
         object.__setattr__(self, "own", len(rows) + 1 if self.apart else 0)
         object.__setattr__(self, "triangle", (rows, columns))
         object.__setattr__(self, "factors", np.where(rows == columns, 0.5, math.sqrt(0.5)))
+        free = self.apart and self.dimensions <= MOST_LINEAR
+        object.__setattr__(self, "longest", None if free else 1.0)
         bucket, sign = None, np.ones(0)
         if self.dimensions > MOST_LINEAR:
             mixed = _mixed(self.dimensions)
@@ -222,6 +226,9 @@ class LinearSpace:
                 weights = self._sign[at] * context[at]
                 psi[place] = np.bincount(self._bucket[at], weights, self.size)
         rows = np.ones((len(contexts), self.entries))
+        if self.longest is None:
+            rows[:, 1:] = psi
+            return rows
         lengths = np.sqrt(np.einsum("ni,ni->n", psi, psi))
         np.divide(psi, np.maximum(lengths, 1.0)[:, None], out=rows[:, 1:])
         return rows
@@ -235,8 +242,9 @@ class LinearSpace:
         if len(note) != 2 * self.size:
             raise TokenForged("recommendation_id was issued by another version of this service")
         psi = np.frombuffer(note, dtype="<i2").astype(np.float64) / _NOTE_STEPS
-        length = math.sqrt(float(psi @ psi))
-        psi = psi / max(1.0, length * (1.0 + 2.0**-40))
+        if self.longest is not None:
+            length = math.sqrt(float(psi @ psi))
+            psi = psi / max(1.0, length * (1.0 + 2.0**-40))
         entries = np.append(1.0, psi) * (REWARD_STEPS / math.sqrt(2.0))
         liked = np.trunc(entries * reward).astype(np.int64)
         disliked = np.trunc(entries * (1.0 - reward)).astype(np.int64)
