@@ -31,7 +31,8 @@ class Estimates:
     lengths of rows @ roots[:, item] where there are `roots`.
 
     `people` are rows that stand for those who come, with their `shares`; `known` is, for each
-    item, what part of the first uncertainty about it is gone, in [0, 1].
+    item, what part of the first uncertainty about it is gone, in [0, 1]; `levels` is the standard
+    error of its mean among all who come.
     """
 
     coefficients: Floats
@@ -40,6 +41,7 @@ class Estimates:
     people: Floats
     shares: Floats
     known: Floats
+    levels: Floats
     roots: Floats | None = None
 
     def means(self, rows: Floats, slots: Slots) -> Floats:

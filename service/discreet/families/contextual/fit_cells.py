@@ -61,16 +61,19 @@ def fit_cells(space: CellSpace, sums: ContextualSums, slots: np.ndarray) -> Esti
     )
     means = np.full((sums.slots, len(basis)), rate)
     squares = np.full((sums.slots, len(basis)), float(variances[groups].sum()))
+    shares = np.where(occupied, np.maximum(sums.arrivals, 0.0), 0.0) + _TINY
+    shares = shares / shares.sum()
+    among = shares @ basis
+    levels = np.full(sums.slots, float(variances[groups] @ among**2))
     for start in range(0, len(slots), _ITEMS_FITTED):
         part = slice(start, start + _ITEMS_FITTED)
         coefficients, covariance = posterior(
             _precision(weight[part], basis), evidence[part], groups, variances
         )
         means[slots[part]] = rate + shared + coefficients @ basis.T
+        levels[slots[part]] = np.einsum("i,kij,j->k", among, covariance, among, optimize=True)
         halves = np.einsum("ci,kij->kcj", basis, covariance, optimize=True)
         squares[slots[part]] = np.einsum("kcj,cj->kc", halves, basis, optimize=True)
-    shares = np.where(occupied, np.maximum(sums.arrivals, 0.0), 0.0) + _TINY
-    shares = shares / shares.sum()
     return Estimates(
         coefficients=means,
         mix=np.zeros((0, 0)),
@@ -78,6 +81,7 @@ def fit_cells(space: CellSpace, sums: ContextualSums, slots: np.ndarray) -> Esti
         people=np.eye(space.entries),
         shares=shares,
         known=1.0 - np.clip(squares @ shares / float(variances[groups].sum()), 0.0, 1.0),
+        levels=np.sqrt(np.maximum(levels, 0.0)),
     )
 
 

@@ -126,6 +126,7 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
     base = common + np.append(rate, np.zeros(size - 1))
     coefficients = np.tile(base, (sums.slots, 1))
     kept = np.ones((sums.slots, size))
+    levels = np.full(sums.slots, variances[0])
     roots = None
     if own.size and sums.slots * size**2 <= _MOST_ROOTS:
         roots = np.repeat(np.diag(scale)[:, None, :], sums.slots, axis=1)
@@ -133,6 +134,7 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
         part = slice(start, start + _ITEMS_FITTED)
         theta, covariance = posterior(*likelihood(part), groups, variances)
         coefficients[slots[part]] = base + theta
+        levels[slots[part]] = covariance[:, 0, 0]
         if roots is not None:
             roots[:, slots[part]] = np.linalg.cholesky(covariance).transpose(1, 0, 2)
         halves = np.einsum("ij,kil->kjl", back, covariance, optimize=True)
@@ -152,6 +154,7 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
         people=people,
         shares=np.full(len(people), 1.0 / len(people)),
         known=1.0 - np.clip(mixed.mean(axis=0) @ kept.T / max(first, _TINY), 0.0, 1.0),
+        levels=np.sqrt(np.maximum(levels, 0.0)),
         roots=roots,
     )
 

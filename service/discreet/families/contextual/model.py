@@ -51,7 +51,9 @@ from discreet.privacy.events import ExactRelease, PrivacyEvent, RandomisedRespon
 from discreet.privacy.noise import NoiseSource
 
 OPTIMISM = 0.3
-"""Standard errors by which an item's mean is flattered, in the shortlist and in the choice."""
+"""Standard errors by which an item's mean is flattered, in the shortlist and in the choice;"""
+UNPROTECTED_OPTIMISM = 1.5
+"""more where neither dial is on: no draw explores by chance, and no noise hides what was found."""
 TRIED = 10.0
 """Visits after which an item has been tried, as far as noise lets one tell."""
 
@@ -133,6 +135,8 @@ class ContextualModel:
         self._rule = rule
         self._visible = visible
         self._rate = exploration_rate
+        unprotected = rule.epsilon is None and not sums.variance.any()
+        self._optimism = UNPROTECTED_OPTIMISM if unprotected else OPTIMISM
         self._response = None if rule.epsilon is None else ShortlistResponse(epsilon=rule.epsilon)
 
     @cached_property
@@ -152,7 +156,7 @@ class ContextualModel:
             popular = np.argsort(-overall, kind="stable").astype(np.intp)
             if self._rule.epsilon is not None:
                 odds = np.full(len(people), math.exp(min(self._rule.epsilon, _GREAT)))
-                flattered = np.clip(means + OPTIMISM * errors, 0.0, 1.5)
+                flattered = np.clip(means + self._optimism * errors, 0.0, 1.5)
                 listed = visible[grow_shortlist(means=flattered, shares=shares, odds=odds)]
             curiosity[visible], gain = self._curious(means, errors, listed)
             if self._rate:
@@ -183,11 +187,16 @@ class ContextualModel:
         assert self.estimates is not None
         shares = self.estimates.shares
         best = means[:, np.isin(self._visible, listed)].max(axis=1)
-        ahead = (means - best[:, None]) / np.maximum(errors, 1e-9)
-        density = np.exp(-0.5 * ahead**2) / math.sqrt(2.0 * math.pi)
-        improvement = errors * (ahead * ndtr(ahead) + density)
+        improvement = _expected_improvement(means - best[:, None], errors)
         by_item = np.maximum(shares @ improvement, 0.0) + 1e-12
-        gain = float(shares @ improvement.max(axis=1)) / max(float(shares @ best), 1e-6)
+        most = float(shares @ improvement.max(axis=1))
+        worth = float(shares @ best)
+        if self._rule.epsilon is not None:
+            among = means[:, np.isin(self._visible, listed)]
+            by_item, worth = self._private_gains(means, improvement, among)
+            odds = math.exp(min(self._rule.epsilon, _GREAT))
+            most = min(float(by_item.sum()), most * (odds - 1.0) / (odds + len(listed) - 1.0))
+        gain = most / max(worth, 1e-6)
         weights = (1.0 - _ALIKE) * by_item / by_item.sum() + _ALIKE / len(by_item)
         sums = self.sums
         tried = sums.count[self._visible].sum(axis=1)
@@ -196,6 +205,28 @@ class ContextualModel:
         if untried.any():
             weights = 0.5 * weights + 0.5 * untried / untried.sum()
         return np.ceil(_CURIOSITY_STEPS * weights).astype(np.int64), gain
+
+    def _private_gains(
+        self, means: Floats, improvement: Floats, among: Floats
+    ) -> tuple[Floats, float]:
+        """Return what knowing each item could gain for answers that are private, and what they are
+        worth now; `among` are the means of the listed items.
+
+        An item can join the shortlist, which is then obeyed less, or be all of it. Either could
+        turn out better than it looks by the standard error of its level.
+        """
+        assert self.estimates is not None and self._rule.epsilon is not None
+        shares, errors = self.estimates.shares, self.estimates.levels[self._visible]
+        odds, size = math.exp(min(self._rule.epsilon, _GREAT)), among.shape[1]
+        best, every = float(shares @ among.max(axis=1)), float(shares @ among.sum(axis=1))
+        worth = ((odds - 1.0) * best + every) / (odds + size - 1.0)
+        levels, improved = shares @ means, shares @ improvement
+        joined = ((odds - 1.0) * (best + improved) + every + levels) / (odds + size)
+        gains = np.maximum(
+            _expected_improvement(joined - worth, errors * odds / (odds + size)),
+            _expected_improvement(levels - worth, errors),
+        )
+        return gains + 1e-12, worth
 
     def law(self) -> Floats:
         """Return every slot's share of the answers to the people of the model (a column each, or
@@ -242,7 +273,7 @@ class ContextualModel:
         if self.estimates is None:
             return np.zeros((len(rows), len(slots)))
         means = self.estimates.means(rows, slots)
-        means += OPTIMISM * self.estimates.deviations(rows, slots)
+        means += self._optimism * self.estimates.deviations(rows, slots)
         return means
 
     def _odds(self, outlook: CatalogueOutlook, offer: Slots) -> ShortlistOdds:
@@ -326,3 +357,11 @@ class ContextualModel:
         listed = self.outlook.listed
         best: Slots = listed[self._utilities(self.space.rows(contexts), listed).argmax(axis=1)]
         return best
+
+
+def _expected_improvement(ahead: Floats, errors: Floats) -> Floats:
+    """Return the mean of the positive part of normals with these means and deviations."""
+    scaled = ahead / np.maximum(errors, 1e-9)
+    density = np.exp(-0.5 * scaled**2) / math.sqrt(2.0 * math.pi)
+    improvement: Floats = errors * (scaled * ndtr(scaled) + density)
+    return improvement
