@@ -17,34 +17,45 @@ def summed(
     *,
     seed: int,
     deviation: float = 0.0,
+    shown: npt.NDArray[np.intp] | None = None,
 ) -> ContextualSums:
-    """Return what one release holds after everybody was shown an item at random.
+    """Return what one release holds after everybody was shown an item, at random or as `shown`.
 
     `means` has a column an item. Noise has `deviation` in records' units.
     """
     rng = np.random.default_rng(seed)
     people, items = means.shape
-    shown: npt.NDArray[np.intp] = rng.integers(0, items, people)
+    if shown is None:
+        shown = rng.integers(0, items, people)
     liked_it = (rng.random(people) < means[np.arange(people), shown]).astype(np.float64)
     rows = space.rows(contexts)
     liked, disliked = np.zeros((items, space.entries)), np.zeros((items, space.entries))
     np.add.at(liked, shown, rows * liked_it[:, None])
     np.add.at(disliked, shown, rows * (1 - liked_it)[:, None])
-    products = np.zeros(0)
+    products, own = np.zeros(0), np.zeros((items, space.own))
     if isinstance(space, LinearSpace):
-        products = (rows[:, 1:].T @ rows[:, 1:])[space.triangle] * space.factors
+        first, second = space.triangle
+        each = rows[:, 1:][:, first] * rows[:, 1:][:, second] * space.factors
+        products = each.sum(axis=0)
+        if space.own:
+            np.add.at(own, shown, np.hstack([np.ones((people, 1)), each]))
     noise = deviation * space.unit
     fresh = FreshSums(
         slots=np.arange(items),
         liked=liked + noise * rng.standard_normal(liked.shape),
         disliked=disliked + noise * rng.standard_normal(liked.shape),
         products=products + deviation * rng.standard_normal(products.shape),
+        own=own,
         variance=noise**2,
         product_variance=deviation**2,
     )
     apart = isinstance(space, CellSpace)
     blank = ContextualSums.blank(
-        slots=items, entries=space.entries, products=space.products, apart=apart
+        slots=items,
+        entries=space.entries,
+        products=space.products,
+        apart=apart,
+        own=space.own,
     )
     law = np.full(blank.count.shape, 1.0 / items)
     return blank.with_release(fresh, law=law, decay=1.0)

@@ -48,6 +48,7 @@ def test_means_and_errors_are_functions_of_the_row() -> None:
         people=np.ones((1, 2)),
         shares=np.ones(1),
         known=np.ones(2),
+        levels=np.ones(2),
     )
     rows, both = np.array([[1.0, 2.0]]), np.array([0, 1])
     assert np.allclose(estimates.means(rows, both), [[0.7, 0.4]])
@@ -58,3 +59,21 @@ def test_the_rate_starts_at_a_half_and_never_reaches_an_end() -> None:
     assert overall_rate(0.0, 0.0, 10.0) == 0.5
     assert overall_rate(0.0, 1e9, 10.0) == 0.002
     assert overall_rate(1e9, 1e9, 10.0) == 0.998
+
+
+def test_errors_from_roots_are_those_of_the_covariance() -> None:
+    covariance = np.array([[[2.0, 0.5], [0.5, 1.0]], [[1.0, -0.9], [-0.9, 1.0]]])
+    estimates = Estimates(
+        coefficients=np.zeros((2, 2)),
+        mix=np.eye(2),
+        spread=np.ones((2, 2)),
+        people=np.ones((1, 2)),
+        shares=np.ones(1),
+        known=np.ones(2),
+        levels=np.ones(2),
+        roots=np.linalg.cholesky(covariance).transpose(1, 0, 2),
+    )
+    rows = np.array([[1.0, 1.0], [1.0, -0.5]])
+    expected = np.sqrt(np.einsum("ni,kij,nj->nk", rows, covariance, rows))
+    assert np.allclose(estimates.deviations(rows, np.array([0, 1])), expected)
+    assert np.allclose(estimates.deviations(rows, np.array([1])), expected[:, 1:])

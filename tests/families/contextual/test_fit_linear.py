@@ -1,5 +1,7 @@
 """Estimates in linear features find slopes, and shrink to popularity where there are none."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from discreet.families.contextual.fit_linear import fit_linear
@@ -35,6 +37,30 @@ def test_errors_are_of_the_right_size() -> None:
         rows = SPACE.rows(CONTEXTS[:500])
         off = (estimates.means(rows, ITEMS) - MEANS[:500]) / estimates.deviations(rows, ITEMS)
         assert 0.4 < np.sqrt((off**2).mean()) < 3.0, deviation
+
+
+def test_items_that_were_shown_to_some_people_only_are_known_by_their_own_products() -> None:
+    """Two items, shown where they are liked: with everybody's matrix the slopes come out wrong."""
+    shown = np.where(CONTEXTS[:, 0] > 0.5, 0, 1)
+    means = np.stack([0.2 + 0.6 * CONTEXTS[:, 0], 0.8 - 0.6 * CONTEXTS[:, 0]], axis=1)
+    off = {}
+    for space in (LinearSpace(8, exact=True), LinearSpace(8, exact=True, apart=True)):
+        sums = summed(space, CONTEXTS, means, seed=0, shown=shown)
+        assert bool(sums.own.size) == space.apart
+        estimates = fit_linear(space, sums, np.arange(2))
+        found = estimates.means(space.rows(CONTEXTS), np.arange(2))
+        off[space.apart] = float(np.abs(found - means).mean())
+    assert off[True] < 0.03
+    assert off[True] < off[False]
+
+
+def test_records_without_products_are_guessed() -> None:
+    space = LinearSpace(8, exact=True, apart=True)
+    whole = summed(space, CONTEXTS, MEANS, seed=0)
+    half = replace(whole, own=0.5 * whole.own)
+    rows = space.rows(CONTEXTS[:500])
+    one, two = (fit_linear(space, sums, ITEMS).means(rows, ITEMS) for sums in (whole, half))
+    assert np.abs(one - two).mean() < 0.01
 
 
 def test_popularity_is_what_is_left_without_slopes() -> None:

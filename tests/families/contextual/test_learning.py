@@ -67,6 +67,12 @@ def test_exact_sums_have_none() -> None:
     assert not fresh.disliked.any()
 
 
+def test_what_items_keep_of_their_own_is_never_released_beside_noise() -> None:
+    space = space_for(20, items=2, exact=True)
+    with pytest.raises(ValueError, match="own records"):
+        fresh_sums(space, {}, slots=np.arange(2), deviation=1.0, noise=SeededNoise(0))
+
+
 def test_nothing_is_said_before_the_first_release() -> None:
     sums = ContextualSums.blank(slots=2, entries=36, products=0, apart=True)
     assert fit(space_for(2), sums, np.arange(2)) is None

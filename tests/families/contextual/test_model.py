@@ -126,6 +126,22 @@ def test_exploration_falls_as_there_is_less_to_gain() -> None:
     assert few.outlook.coin > 3 * many.outlook.coin
 
 
+def test_little_is_explored_where_private_answers_could_not_use_it() -> None:
+    """The less an answer may tell, the less there is to gain by knowing who likes what."""
+    little, much = (model(2, epsilon=epsilon, people=400, rate=0.001) for epsilon in (0.1, 4.0))
+    assert little.outlook.coin < 0.3 * much.outlook.coin
+
+
+def test_unprotected_answers_are_more_optimistic() -> None:
+    learned = model(2, people=400)
+    unprotected, private = (
+        made(learned.space, learned.sums, epsilon=epsilon, visible=6) for epsilon in (None, 2.0)
+    )
+    rows, slots = np.eye(36), np.arange(6)
+    more = unprotected._utilities(rows, slots) - private._utilities(rows, slots)
+    assert more.min() > 0
+
+
 def test_lists_are_of_different_items_and_only_the_first_is_personal() -> None:
     learned = model(2)
     for choices, _ in learned.decide([question((0.5, 0.5), limit=4)] * 50, SeededNoise(4)):

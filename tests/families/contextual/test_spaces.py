@@ -109,7 +109,7 @@ def test_gathered_products_give_the_matrix_back() -> None:
         for at, amount in amounts:
             vector[at] += amount
         gathered[block] = vector
-    items, products = gathered_sums(space, gathered, [0, 3])
+    items, products, _ = gathered_sums(space, gathered, [0, 3])
     assert not items[0].any()
     rows = items[1] * space.unit / REWARD_STEPS
     assert np.allclose(rows[:, 0], 0.25 * row, atol=1e-3)
@@ -117,3 +117,35 @@ def test_gathered_products_give_the_matrix_back() -> None:
     matrix = space.matrix(products / REWARD_STEPS)
     assert np.allclose(matrix, np.outer(row[1:], row[1:]), atol=1e-3)
     assert item_block(3) in gathered
+
+
+def test_items_keep_their_own_products_only_without_noise_and_while_they_are_few() -> None:
+    assert space_for(20, items=20).own == 0
+    assert space_for(20, items=20, exact=True).own == 211
+    assert space_for(64, items=1_000, exact=True).own == 0
+    assert space_for(2, items=20, exact=True).own == 0
+
+
+def test_own_products_are_gathered_with_their_number() -> None:
+    space = space_for(6, items=4, exact=True)
+    assert isinstance(space, LinearSpace)
+    row = space.rows(RNG.random((1, 6)))[0]
+    increments = space.increments(space.note(row), 3, 0.25)
+    assert list(increments) == [item_block(3)]
+    vector = np.zeros(2 * space.entries + space.own, dtype=np.int64)
+    for at, amount in increments[item_block(3)]:
+        vector[at] += amount
+    _, products, own = gathered_sums(space, {item_block(3): vector}, [0, 3])
+    assert not products.any()
+    assert not own[0].any()
+    assert own[1, 0] == REWARD_STEPS
+    matrix = space.matrix(own[1, 1:] / REWARD_STEPS)
+    assert np.allclose(matrix, np.outer(row[1:], row[1:]), atol=1e-3)
+
+
+def test_rows_are_the_same_whether_items_keep_products_or_not() -> None:
+    few, many = (space_for(20, items=items, exact=True) for items in (20, 100_000))
+    contexts = RNG.random((50, 20)).round()
+    assert (few.own, many.own) == (211, 0)
+    assert np.array_equal(few.rows(contexts), many.rows(contexts))
+    assert np.abs(few.rows(contexts)).max() <= 1.0

@@ -13,6 +13,7 @@ def fresh(count: float, variance: float, *, entries: int = 1) -> FreshSums:
         liked=np.full((2, entries), count / 4),
         disliked=np.full((2, entries), 3 * count / 4),
         products=np.zeros(0),
+        own=np.zeros((2, 0)),
         variance=variance,
         product_variance=variance,
     )
@@ -62,7 +63,7 @@ def test_weights_leave_less_noise_for_the_signal_than_plain_sums() -> None:
 def test_removed_items_are_forgotten_and_new_ones_start_at_nothing() -> None:
     sums = blank().with_release(fresh(10, 0.0), law=LAW, decay=1.0).fitted(3)
     one = fresh(10, 0.0)
-    gone = FreshSums(np.array([1, 2]), one.liked, one.disliked, one.products, 0.0, 0.0)
+    gone = FreshSums(np.array([1, 2]), one.liked, one.disliked, one.products, one.own, 0.0, 0.0)
     after = sums.with_release(gone, law=np.full((3, 1), 0.5), decay=1.0)
     assert after.count[:, 0].tolist() == [0, 20, 10]
 
@@ -76,6 +77,7 @@ def test_cells_without_people_are_not_occupied() -> None:
         shown / 2 + 6 * rng.standard_normal(shown.shape),
         shown / 2 + 6 * rng.standard_normal(shown.shape),
         np.zeros(0),
+        np.zeros((2, 0)),
         36.0,
         36.0,
     )
@@ -90,3 +92,20 @@ def test_sums_survive_being_stored() -> None:
     for name, array in sums.arrays().items():
         assert np.array_equal(array, again.arrays()[name]), name
     assert isinstance(again.seen, float)
+
+
+def test_what_items_keep_of_their_own_is_added_fades_and_goes_with_them() -> None:
+    one = fresh(10.0, 0.0)
+    own = FreshSums(
+        SLOTS, one.liked, one.disliked, one.products, np.array([[4.0, 1.0], [2.0, 3.0]]), 0.0, 0.0
+    )
+    law = np.full((2, 1), 0.5)
+    sums = blank().with_release(own, law=law, decay=1.0).with_release(own, law=law, decay=0.5)
+    assert sums.own.tolist() == [[6.0, 1.5], [3.0, 4.5]]
+    assert sums.fitted(3).own.shape == (3, 2)
+    later = sums.with_release(one, law=law, decay=1.0)
+    assert later.own.shape == (2, 0)
+    gone = FreshSums(
+        SLOTS[1:], one.liked[1:], one.disliked[1:], one.products, own.own[1:], 0.0, 0.0
+    )
+    assert not sums.with_release(gone, law=law, decay=1.0).own[0].any()

@@ -19,7 +19,7 @@ from discreet.families.documents import (
 )
 
 EXACT_RELEASES = ReleasesDocument(seconds=0.5, growth=0.01)
-PRIVATE_RELEASES = ReleasesDocument(seconds=5.0, growth=0.2, longest=14_400.0)
+PRIVATE_RELEASES = ReleasesDocument(seconds=10.0, growth=0.2, longest=14_400.0)
 """Noise is drawn for every release, so with private feedback there should be few of them."""
 
 
@@ -63,7 +63,7 @@ class ContextualDocument(RecommenderDocument):
     releases: ReleasesDocument | None = Field(
         default=None,
         description="When models are released. By default every half second at first and then "
-        "every hundredth of the recommender's age if feedback is exact; every 5 seconds and then "
+        "every hundredth of the recommender's age if feedback is exact; every 10 seconds and then "
         "every fifth of its age if it is private.",
     )
 

@@ -63,7 +63,7 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
     trusted = count / (count * 0.2 * thinned + variance + _TINY)
     rate = overall_rate(float((trusted * liked[:, 0]).sum()), float((trusted * count).sum()), 10.0)
     noise = variance * ((1.0 - rate) ** 2 + rate**2)
-    spread = max(rate * (1.0 - rate), 0.003) * thinned
+    spread = max(rate * (1.0 - rate), 0.003) * np.maximum(thinned, _TINY)
     # Where the items' own people lie, as far as noise lets one see.
     between = _SHIFT_PART * float(np.trace(everybody)) / max(1, size - 1)
     seen = count**2 * between / (count**2 * between + 2.0 * variance + _TINY)

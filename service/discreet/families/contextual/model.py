@@ -215,7 +215,8 @@ class ContextualModel:
         An item can join the shortlist, which is then obeyed less, or be all of it. Either could
         turn out better than it looks by the standard error of its level.
         """
-        assert self.estimates is not None and self._rule.epsilon is not None
+        assert self.estimates is not None
+        assert self._rule.epsilon is not None
         shares, errors = self.estimates.shares, self.estimates.levels[self._visible]
         odds, size = math.exp(min(self._rule.epsilon, _GREAT)), among.shape[1]
         best, every = float(shares @ among.max(axis=1)), float(shares @ among.sum(axis=1))

@@ -177,9 +177,10 @@ class CellSpace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearSpace:
-    """The constant and psi. If `apart`, items keep their own products: exact feedback only."""
+    """The constant and psi. With `exact` feedback items may keep their own products (`apart`)."""
 
     dimensions: int
+    exact: bool = False
     apart: bool = False
     size: int = field(init=False)
     """Of psi."""
@@ -205,7 +206,7 @@ class LinearSpace:
         object.__setattr__(self, "own", len(rows) + 1 if self.apart else 0)
         object.__setattr__(self, "triangle", (rows, columns))
         object.__setattr__(self, "factors", np.where(rows == columns, 0.5, math.sqrt(0.5)))
-        free = self.apart and self.dimensions <= MOST_LINEAR
+        free = self.exact and self.dimensions <= MOST_LINEAR
         object.__setattr__(self, "longest", None if free else 1.0)
         bucket, sign = None, np.ones(0)
         if self.dimensions > MOST_LINEAR:
@@ -280,9 +281,7 @@ def _mixed(count: int) -> npt.NDArray[np.uint64]:
     return mixed
 
 
-def space_for(
-    dimensions: int, *, items: int = 0, exact: bool = False
-) -> CellSpace | LinearSpace:
+def space_for(dimensions: int, *, items: int = 0, exact: bool = False) -> CellSpace | LinearSpace:
     """Return the space of contexts of so many numbers, for so many items.
 
     `exact` says that feedback is not protected. The catalogue may grow over the limit and shrink
@@ -290,7 +289,7 @@ def space_for(
     """
     if dimensions <= MOST_CELL_DIMENSIONS:
         return CellSpace(dimensions)
-    shared = LinearSpace(dimensions)
+    shared = LinearSpace(dimensions, exact)
     if exact and items * shared.products <= MOST_OWN:
-        return LinearSpace(dimensions, apart=True)
+        return LinearSpace(dimensions, exact, apart=True)
     return shared

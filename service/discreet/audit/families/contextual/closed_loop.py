@@ -94,7 +94,7 @@ class ContextualLoop:
 def _summed(made: MadeRelease) -> np.ndarray[Any, np.dtype[np.int64]]:
     recommender = made.recommender
     slots = sorted(recommender.stored.slots.values())
-    items, products = gathered_sums(recommender.space, made.gathered, slots)
+    items, products, _ = gathered_sums(recommender.space, made.gathered, slots)
     return np.concatenate([items.reshape(-1), products])
 
 
@@ -174,7 +174,7 @@ class SilentEntries(ContextualRecommender):
         """Return the next model; what nothing was said about stays as it is."""
         released = super().release(model, gathered, noise)
         before, after = model.sums, released.sums
-        items, _ = gathered_sums(self.space, gathered, range(before.slots))
+        items, _, _ = gathered_sums(self.space, gathered, range(before.slots))
         return self._model(
             replace(
                 after,
