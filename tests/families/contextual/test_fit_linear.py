@@ -40,8 +40,8 @@ def test_errors_are_of_the_right_size() -> None:
 
 
 def test_items_that_were_shown_to_some_people_only_are_known_by_their_own_products() -> None:
-    """Two items, shown where they are liked: with everybody's matrix the slopes come out wrong."""
-    shown = np.where(CONTEXTS[:, 0] > 0.5, 0, 1)
+    """One is shown in a narrow band, the other elsewhere: everybody's matrix fits neither."""
+    shown = np.where(np.abs(CONTEXTS[:, 0] - 0.5) < 0.15, 0, 1)
     means = np.stack([0.2 + 0.6 * CONTEXTS[:, 0], 0.8 - 0.6 * CONTEXTS[:, 0]], axis=1)
     off = {}
     for space in (LinearSpace(8, exact=True), LinearSpace(8, exact=True, apart=True)):
@@ -51,7 +51,7 @@ def test_items_that_were_shown_to_some_people_only_are_known_by_their_own_produc
         found = estimates.means(space.rows(CONTEXTS), np.arange(2))
         off[space.apart] = float(np.abs(found - means).mean())
     assert off[True] < 0.03
-    assert off[True] < off[False]
+    assert off[False] > 1.5 * off[True]
 
 
 def test_records_without_products_are_guessed() -> None:
