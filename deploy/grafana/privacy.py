@@ -212,6 +212,20 @@ REFUSED = Row(
             ),
         ),
         Panel(
+            title="Clients by the share of their budget that is spent",
+            shows="How many clients' answers have cost at least this share of their budget, since "
+            "counting began. The price of an answer is public, so this tells nothing private.",
+            wrong="most clients near 1 get answers that are no longer personalised: a larger "
+            "budget, a smaller epsilon, or fewer personal slots.",
+            unit="short",
+            queries=(
+                Query(
+                    f"sum by (share) (discreet_clients_spent_total{{{HERE}}})",
+                    "{{share}}",
+                ),
+            ),
+        ),
+        Panel(
             title="Debits that got no answer",
             shows="The store did not answer a debit in time, so nothing was released.",
             wrong="anything above zero refuses people. See the runbook of "

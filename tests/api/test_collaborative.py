@@ -137,7 +137,9 @@ async def test_many_categories_in_one_batch(books: Caller) -> None:
 
 async def test_erasing_a_client_erases_the_profile(books: Caller) -> None:
     await send(books, "leaver", "knife")
-    assert (await books.delete("/clients/leaver")).json() == {"events": 0, "records": 1}
+    erased = (await books.delete("/clients/leaver")).json()
+    assert (erased["events"], erased["records"]) == (0, 1)
+    assert erased["certificate"]["erased"]["records"] == {"books": 1}
     answer = await ask(books, "leaver")
     assert "knife" in ids(answer)
     assert answer.json()["personalised"] is False

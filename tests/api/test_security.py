@@ -58,6 +58,7 @@ SCOPES = {
     ("POST", "/recommenders/{name}/items"): "admin",
     ("PATCH", "/recommenders/{name}/items/{item}"): "admin",
     ("DELETE", "/recommenders/{name}/items/{item}"): "admin",
+    ("GET", "/recommenders/{name}/model/map"): "serve or admin",
     ("POST", "/handles/open"): "serve",
     ("GET", "/metrics"): "metrics or admin",
     ("GET", "/health/live"): "",
