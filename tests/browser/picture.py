@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.demo_server import DISCREET, Demo, demo_server
 from tests.requirements import find_chromium
 
-MOST_BYTES = 200_000
+MOST_BYTES = 260_000
 
 
 def open_tab(browser: Browser, demo: Demo, scheme: str) -> Page:
