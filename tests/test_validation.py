@@ -83,7 +83,7 @@ def test_an_unknown_algorithm_is_answered_with_the_known_ones() -> None:
         read_document({"algorithm": "canary"})
     (said,) = explained(problems_with(caught.value))
     assert said["field"] == "algorithm"
-    assert said["message"].startswith("must be one of p-dap, fclub,")
+    assert said["message"].startswith("must be one of contextual, p-dap, fclub,")
 
 
 def test_an_unknown_field_is_called_that() -> None:

@@ -121,7 +121,10 @@ async def test_nothing_private_is_written_anywhere(log: io.StringIO) -> None:
     assert statuses >= {200, 400, 401, 404, 405, 409, 422, 500, 503}
     for answer in answers:
         if answer.status_code != 200:
-            assert not found(answer.text), answer.text
+            # A lost answer names the caller's own event, under which a retry is free.
+            lost = answer.status_code == 503
+            said = answer.text.replace(f'"event_id":"{EVENT}"', "") if lost else answer.text
+            assert not found(said), answer.text
     assert app_log.getvalue().count("\n") >= len(answers)
     assert "a request failed" in log.getvalue()
     assert not found(app_log.getvalue())

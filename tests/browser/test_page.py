@@ -17,6 +17,7 @@ from discreet.research.simulate.traffic import Traffic, send_traffic
 from tests.browser.conftest import Watched
 from tests.contracts.samples import SAMPLES
 from tests.demo_server import DISCREET, Demo, demo_server
+from tests.waiting import wait_for
 
 FIGURES = ("reward", "regret", "spent", "release", "degraded", "traffic")
 PATIENCE = 300
@@ -280,6 +281,8 @@ def test_every_family_is_shown_also_when_it_comes_first(
     )
     name = f"0-{family}"
     demo.call("PUT", f"/recommenders/{name}", document)
+    # The page lists what the metrics name, and these follow a change within a second or so.
+    wait_for("its series", lambda: f'recommender="{name}"' in demo.call("GET", "/metrics"))
     tab.expected = ("409", "422")
     page = open_page(tab, demo)
     expect(page.locator("#recommender")).to_have_value(name)

@@ -9,6 +9,7 @@ import gc
 import sys
 import tempfile
 import tracemalloc
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -29,10 +30,13 @@ NAMES = 20
 _LEASE = 0.02
 
 
-def live() -> int:
-    """Return how many recommenders there are in memory, of all workers."""
+Recommenders = weakref.WeakSet[Recommender[Any]]
+
+
+def live() -> Recommenders:
+    """Return the recommenders in memory, of all workers."""
     gc.collect()
-    return sum(isinstance(each, Recommender) for each in gc.get_objects())
+    return weakref.WeakSet(each for each in gc.get_objects() if isinstance(each, Recommender))
 
 
 def kept(services: DecisionServices) -> int:
@@ -46,6 +50,7 @@ async def soak(url: str, cycles: int, look: "list[tuple[int, int, int]]") -> Non
 
     Each look is: recommenders in memory, entries kept by workers, bytes allocated by Python.
     """
+    others = live()  # of other tests in this process
     workers = [await _worker(url) for _ in range(WORKERS)]
     families = sorted(SAMPLES)
     tracemalloc.start()
@@ -63,7 +68,7 @@ async def soak(url: str, cycles: int, look: "list[tuple[int, int, int]]") -> Non
                 await maker.releaser.release(await maker.registry.find(name))
             await maker.registry.remove(name)
             if cycle % len(families) == len(families) - 1:
-                look.append(await _look(workers))
+                look.append(await _look(workers, others))
     finally:
         tracemalloc.stop()
         for worker in workers:
@@ -92,14 +97,15 @@ async def _use(worker: DecisionServices, algorithm: str, name: str) -> None:
             await worker.feedback.record(feedback)
 
 
-async def _look(workers: Sequence[DecisionServices]) -> tuple[int, int, int]:
+async def _look(workers: Sequence[DecisionServices], others: Recommenders) -> tuple[int, int, int]:
     for worker in workers:
         await worker.registry.refresh()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(600):
         # What is under way for a recommender that was just removed ends by itself.
-        while live() > 0 or any(map(kept, workers)):  # noqa: ASYNC110  nobody tells us
+        while len(live() - others) or any(map(kept, workers)):  # noqa: ASYNC110  nobody tells us
             await asyncio.sleep(0.05)
-    return live(), sum(map(kept, workers)), tracemalloc.get_traced_memory()[0]
+    left = len(live() - others)
+    return left, sum(map(kept, workers)), tracemalloc.get_traced_memory()[0]
 
 
 def growth(looks: "Sequence[tuple[int, int, int]]") -> float:
