@@ -63,6 +63,11 @@ async def prepared(caller: Caller, algorithm: str, sample: Sample, others: int =
         await act(caller, sample, place % 2, reward=place % 2, client=f"other {place}")
     if sample.releases:
         assert await services.releaser.release(recommender)
+    # What an answer costs depends on the released model: an empty one answers for free. Real noise
+    # leaves mirror descent with one now and then.
+    while getattr(recommender.current.model, "nonzeros", 1) == 0:
+        await act(caller, sample, 0, reward=1, client="one more")
+        assert await services.releaser.release(recommender)
 
 
 async def act(
