@@ -31,7 +31,7 @@ def test_room_grows_while_answers_are_quick_and_shrinks_when_they_are_not() -> N
     load(admission, clock, seconds=0.005, windows=30)
     assert first < admission.bound == 200, "as many as are allowed, and no more"
     load(admission, clock, seconds=0.3, windows=30)
-    assert admission.bound == 32, "a few dozen, however slow they are"
+    assert admission.bound == 64, "a few dozen, however slow they are"
     load(admission, clock, seconds=0.005, windows=60)
     assert admission.bound == 200
 

@@ -22,7 +22,7 @@ from time import monotonic
 log = logging.getLogger(__name__)
 
 MOST_BATCHES = 4
-_FEWEST = 32
+_FEWEST = 64
 """A busy machine answers a few dozen a little late, rather than none of them."""
 _FIRST = 64
 _MOST_BESIDE = 32
