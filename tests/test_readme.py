@@ -16,8 +16,8 @@ import pytest
 from discreet import configuration
 from discreet.decisions.services import open_simulation
 from discreet.families.budgets import BudgetPolicy
+from discreet.families.contextual.document import ContextualDocument
 from discreet.families.documents import RecommenderDocument
-from discreet.families.p_dap.document import AdaptivePartitionDocument
 from discreet.families.p_dap.learning import FeedbackNoise
 from discreet.families.questions import Ask
 from discreet.privacy.charges import Charge
@@ -208,7 +208,7 @@ async def _affords(document: RecommenderDocument) -> int:
 
 def _clicks(document: RecommenderDocument) -> int:
     """Return how many records in as many releases the feedback budget pays for."""
-    assert isinstance(document, AdaptivePartitionDocument)
+    assert isinstance(document, ContextualDocument)
     feedback = document.privacy.feedback
     assert not isinstance(feedback, str)
     policy = BudgetPolicy(epsilon=feedback.budget.epsilon, delta=feedback.budget.delta)
