@@ -10,18 +10,19 @@ import httpx
 from discreet_client.answers import FeedbackReceipt, RecommendedItems
 from discreet_client.problems import ProblemError, Unreachable
 from discreet_client.requests import (
-    MOST_BATCH,
     Context,
+    Conversation,
     FeedbackCall,
     RecommendCall,
     Retries,
+    T,
+    ask_many,
+    ask_one,
     headers,
     is_worth_repeating,
-    new_event_id,
     read,
-    read_answer,
-    read_receipt,
-    read_results,
+    tell_many,
+    tell_one,
     unreachable,
 )
 
@@ -85,25 +86,13 @@ class Client:
         ask = RecommendCall(
             recommender, client, context, limit, exclude, candidates, event_id, more
         )
-        event = event_id or new_event_id()
-        found = self.call("POST", "/recommend", ask.body(event), event_id=event)
-        return read_answer(found, event)
+        return self._run(ask_one(ask))
 
     def recommend_many(
         self, asks: Sequence[RecommendCall]
     ) -> list[RecommendedItems | ProblemError]:
         """Ask many questions at once; each is answered, or says what is wrong, in order."""
-        answers: list[RecommendedItems | ProblemError] = []
-        for start in range(0, len(asks), MOST_BATCH):
-            part = asks[start : start + MOST_BATCH]
-            events = [ask.event_id or new_event_id() for ask in part]
-            bodies = [ask.body(event) for ask, event in zip(part, events, strict=True)]
-            found = self.call("POST", "/recommend/batch", {"requests": bodies})
-            answers += [
-                one if isinstance(one, ProblemError) else read_answer(one, event)
-                for one, event in zip(read_results(found, len(part)), events, strict=True)
-            ]
-        return answers
+        return self._run(ask_many(asks))
 
     def feedback(
         self,
@@ -116,21 +105,24 @@ class Client:
     ) -> FeedbackReceipt:
         """Say how a recommendation was received: 0 to 1. Raises `ProblemError` or `Unreachable`."""
         given = FeedbackCall(reward, answer, recommendation_id, event_id, item)
-        return read_receipt(self.call("POST", "/feedback", given.body()))
+        return self._run(tell_one(given))
 
     def feedback_many(
         self, feedback: Sequence[FeedbackCall]
     ) -> list[FeedbackReceipt | ProblemError]:
         """Say it of many at once; each is counted, or says what is wrong, in order."""
-        receipts: list[FeedbackReceipt | ProblemError] = []
-        for start in range(0, len(feedback), MOST_BATCH):
-            part = feedback[start : start + MOST_BATCH]
-            body = {"feedback": [one.body() for one in part]}
-            results = read_results(self.call("POST", "/feedback/batch", body), len(part))
-            receipts += [
-                one if isinstance(one, ProblemError) else read_receipt(one) for one in results
-            ]
-        return receipts
+        return self._run(tell_many(feedback))
+
+    def _run(self, talk: Conversation[T]) -> T:
+        found: Any = None
+        while True:
+            try:
+                wanted = talk.send(found)
+            except StopIteration as ended:
+                result: T = ended.value
+                return result
+            method, path, body, event_id = wanted
+            found = self.call(method, path, body, event_id=event_id)
 
     def call(self, method: str, path: str, body: Any = None, *, event_id: str | None = None) -> Any:
         """Send any request and return its JSON: what this class has no method for.

@@ -1,14 +1,16 @@
 """What is sent, what is made of an answer, and when a request is sent again: no I/O here.
 
-`Client` and `AsyncClient` differ in how they wait, and in nothing else.
+A conversation (`ask_one`, `ask_many`, `tell_one`, `tell_many`) yields what is to be sent, is given
+what came back, and returns what the caller gets. `Client` and `AsyncClient` carry it out: they
+differ in how they wait, and in nothing else.
 """
 
 import json
 import random
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import httpx
 
@@ -99,6 +101,63 @@ class Retries:
 NO_RETRIES = Retries(tries=1)
 
 
+T = TypeVar("T")
+
+
+class HttpCall(NamedTuple):
+    """One request: `event_id` makes a retry of it free."""
+
+    method: str
+    path: str
+    body: Any
+    event_id: str | None = None
+
+
+Conversation = Generator[HttpCall, Any, T]
+
+
+def ask_one(ask: RecommendCall) -> Conversation[RecommendedItems]:
+    """Ask one question."""
+    event = ask.event_id or new_event_id()
+    found = yield HttpCall("POST", "/recommend", ask.body(event), event)
+    return _answer(found, event)
+
+
+def ask_many(asks: Sequence[RecommendCall]) -> Conversation[list[RecommendedItems | ProblemError]]:
+    """Ask many questions, in batches."""
+    answers: list[RecommendedItems | ProblemError] = []
+    for start in range(0, len(asks), MOST_BATCH):
+        part = asks[start : start + MOST_BATCH]
+        events = [ask.event_id or new_event_id() for ask in part]
+        bodies = [ask.body(event) for ask, event in zip(part, events, strict=True)]
+        found = yield HttpCall("POST", "/recommend/batch", {"requests": bodies})
+        answers += [
+            one if isinstance(one, ProblemError) else _answer(one, event)
+            for one, event in zip(_results(found, len(part)), events, strict=True)
+        ]
+    return answers
+
+
+def tell_one(feedback: FeedbackCall) -> Conversation[FeedbackReceipt]:
+    """Send one piece of feedback."""
+    return _receipt((yield HttpCall("POST", "/feedback", feedback.body())))
+
+
+def tell_many(
+    feedback: Sequence[FeedbackCall],
+) -> Conversation[list[FeedbackReceipt | ProblemError]]:
+    """Send many pieces of feedback, in batches."""
+    receipts: list[FeedbackReceipt | ProblemError] = []
+    for start in range(0, len(feedback), MOST_BATCH):
+        part = feedback[start : start + MOST_BATCH]
+        found = yield HttpCall("POST", "/feedback/batch", {"feedback": [f.body() for f in part]})
+        receipts += [
+            one if isinstance(one, ProblemError) else _receipt(one)
+            for one in _results(found, len(part))
+        ]
+    return receipts
+
+
 def new_event_id() -> str:
     """Return an id for one question."""
     return uuid.uuid4().hex
@@ -123,7 +182,7 @@ def read(status: int, headers: Mapping[str, str], content: bytes) -> Any:
     raise problem(status, document, retry_after=_seconds(headers.get("retry-after")))
 
 
-def read_answer(found: Any, event_id: str | None) -> RecommendedItems:
+def _answer(found: Any, event_id: str | None) -> RecommendedItems:
     """Return a recommendation. Raises `Unreachable` for what is none."""
     try:
         return RecommendedItems.of(found, event_id)
@@ -131,7 +190,7 @@ def read_answer(found: Any, event_id: str | None) -> RecommendedItems:
         raise Unreachable("the answer cannot be read", event_id=event_id) from error
 
 
-def read_receipt(found: Any) -> FeedbackReceipt:
+def _receipt(found: Any) -> FeedbackReceipt:
     """Return a receipt. Raises `Unreachable` for what is none."""
     try:
         return FeedbackReceipt.of(found)
@@ -139,7 +198,7 @@ def read_receipt(found: Any) -> FeedbackReceipt:
         raise Unreachable("the answer cannot be read") from error
 
 
-def read_results(found: Any, count: int) -> list[Any]:
+def _results(found: Any, count: int) -> list[Any]:
     """Return the entries of a batch, each its fields or its `ProblemError`."""
     try:
         results = list(found["results"])

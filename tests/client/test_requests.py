@@ -24,12 +24,12 @@ from discreet_client import (
     Unreachable,
 )
 from discreet_client.requests import (
+    _answer,
+    _receipt,
+    _results,
     is_worth_repeating,
     new_event_id,
     read,
-    read_answer,
-    read_receipt,
-    read_results,
 )
 
 ANSWER: dict[str, Any] = {
@@ -68,7 +68,7 @@ def test_questions_say_only_what_was_given() -> None:
 
 
 def test_answers_are_values() -> None:
-    answer = read_answer(ANSWER, "e")
+    answer = _answer(ANSWER, "e")
     assert answer.items == (AnsweredItem("a"), AnsweredItem("b", "north"))
     assert answer.privacy.epsilon is None
     assert answer.privacy.remaining == Amount(2.0, 1e-6)
@@ -81,18 +81,18 @@ def test_answers_are_values() -> None:
     }
     assert FeedbackCall(0.0, event_id="e").body() == {"reward": 0.0, "event_id": "e"}
     receipt = {"accepted": True, "duplicate": False, "learned": True}
-    assert read_receipt(receipt) == FeedbackReceipt(True, False, True)
+    assert _receipt(receipt) == FeedbackReceipt(True, False, True)
 
 
 @pytest.mark.parametrize("found", [None, [], {}, {**ANSWER, "expires_at": "soon"}])
 def test_what_is_no_answer_is_said(found: Any) -> None:
     with pytest.raises(Unreachable, match="cannot be read") as raised:
-        read_answer(found, "e")
+        _answer(found, "e")
     assert raised.value.event_id == "e"
     with pytest.raises(Unreachable):
-        read_receipt(found)
+        _receipt(found)
     with pytest.raises(Unreachable):
-        read_results(found, 1)
+        _results(found, 1)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_what_is_no_problem_document_is_a_problem_all_the_same() -> None:
 def test_entries_of_a_batch_fail_alone() -> None:
     good = {"status": 200, **ANSWER}
     bad = {"status": 404, "problem": {"title": "Unknown recommender"}}
-    first, second = read_results({"results": [good, bad]}, 2)
+    first, second = _results({"results": [good, bad]}, 2)
     assert first is good
     assert isinstance(second, NotFound)
 

@@ -44,7 +44,7 @@ class HubServices:
         return self.hubs[name]
 
     def fetch_catalogue(self, name: str) -> CatalogueUpdate:
-        """Fetch a service's catalogue. At the first one, what was seen elsewhere is noted there."""
+        """Fetch a service's catalogue; what was seen elsewhere is then noted there too."""
         update = self.service(name).fetch_catalogue()
         self._note_what_others_know(name)
         return update
