@@ -1,6 +1,7 @@
 """The tree of errors: drawn in the docstring as it is in the code."""
 
 import inspect
+import pickle
 import re
 
 from discreet import errors
@@ -21,3 +22,15 @@ def test_an_invalid_argument_names_itself() -> None:
     error = errors.InvalidArgument("limit", "must be at least 1")
     assert (error.argument, error.reason) == ("limit", "must be at least 1")
     assert str(error) == "limit: must be at least 1"
+
+
+def test_an_error_of_another_process_arrives_as_it_was() -> None:
+    for sent in (
+        errors.InvalidArgument("--data", "is not there"),
+        errors.SeededNoiseRefused(),
+        errors.StoreUnavailable(retry_after=7, event_id="e"),
+        errors.StoreFenced("went back in time"),
+    ):
+        arrived = pickle.loads(pickle.dumps(sent))
+        assert type(arrived) is type(sent)
+        assert (str(arrived), vars(arrived)) == (str(sent), vars(sent))

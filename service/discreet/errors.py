@@ -33,9 +33,24 @@ DiscreetError
 Messages say what to change. They never repeat a client id, a context or a reward.
 """
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 
 class DiscreetError(Exception):
     """The root: catching it catches everything that Discreet raises on purpose."""
+
+    def __reduce__(self) -> tuple[Callable[..., "DiscreetError"], tuple[Any, ...]]:
+        """Travel between processes as it is, whatever its constructor takes."""
+        return _as_it_was, (type(self), self.args, self.__dict__)
+
+
+def _as_it_was(
+    kind: type[DiscreetError], args: tuple[Any, ...], attributes: Mapping[str, Any]
+) -> DiscreetError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+    return error
 
 
 class InvalidArgument(DiscreetError, ValueError):

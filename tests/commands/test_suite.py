@@ -61,6 +61,27 @@ def test_a_table_pictures_and_recorded_data(
     assert json.loads((out / "suite.json").read_text())["suite"] == "quick"
 
 
+def test_a_learner_is_judged_again_beside_earlier_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    common = ("--worlds", "bumps", "--json")
+    assert judge(*common, "--learners", "popular,chance", "--save", str(tmp_path)) == 0
+    earlier = json.loads(capsys.readouterr().out)
+    report = tmp_path / "suite.json"
+    assert judge(*common, "--learners", "p-dap", "--beside", str(report)) == 0
+    both = json.loads(capsys.readouterr().out)
+    assert {row["learner"] for row in both["rows"]} == {"p-dap", "popular", "chance"}
+    assert all(row in both["rows"] for row in earlier["rows"])
+
+
+def test_a_file_that_cannot_be_used_is_named_by_whichever_process(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "random" / "all").mkdir(parents=True)
+    assert judge("--data", str(tmp_path), "--worlds", "open-bandit-all") == 2
+    assert "all.csv.gz cannot be read" in capsys.readouterr().err
+
+
 def test_missing_rivals_are_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -81,6 +102,7 @@ def test_missing_rivals_are_said(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--beside", "nowhere.json"], "--beside: nowhere.json is not the suite.json of a suite"),
         (["--worlds", "flat"], "--worlds: 'flat' is not there"),
         (["--rounds", "1500"], "--rounds: must be a multiple of 1,000"),
         (["--data", "nowhere"], "--data: nowhere has neither"),

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -16,7 +17,7 @@ from discreet.research.reproduce.pictures import HOW_TO_DRAW, can_draw, draw
 from discreet.research.reproduce.trials import run_all
 from discreet.research.suite.figures import suite_figures
 from discreet.research.suite.plan import SuiteOptions, plan
-from discreet.research.suite.report import Run, suite_report, suite_tables
+from discreet.research.suite.report import completed, suite_report, suite_tables
 from discreet.research.suite.trials import HOW_TO_RIVAL, missing_rivals
 
 REPORT = "suite.json"
@@ -30,6 +31,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     own.add_argument("--worlds", metavar="A,B", help="only these worlds")
     own.add_argument("--learners", metavar="A,B", help="only these learners")
+    own.add_argument(
+        "--beside",
+        type=Path,
+        metavar="FILE",
+        help=f"a {REPORT} of an earlier run: shown with this one, for what this one leaves out",
+    )
     own.add_argument(
         "--save", type=Path, metavar="DIR", help=f"write pictures and {REPORT} into this folder"
     )
@@ -49,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
         data=args.data,
     )
     trials = plan(options)
+    earlier = None if args.beside is None else _read(args.beside)
     folder = None if args.save is None else make_folder(args.save, "--save")
     missing = missing_rivals()
     if missing:
@@ -57,8 +65,10 @@ def run(args: argparse.Namespace) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with progress_bar("suite") as watch:
         results = run_all(trials, watch=watch, processes=args.processes)
-    runs: list[Run] = list(zip(trials, results, strict=True))
+    runs = list(zip(trials, results, strict=True))
     report = suite_report(runs, quick=args.quick, seed=options.seed, rate=options.rate)
+    if earlier is not None:
+        report = completed(report, earlier)
     files = []
     if folder is not None:
         files.append(folder / REPORT)
@@ -70,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(report))
     else:
-        _print(runs, files, quick=args.quick)
+        _print(report, files)
     return 0
 
 
@@ -78,11 +88,21 @@ def _names(text: str | None) -> list[str] | None:
     return None if text is None else [one.strip() for one in text.split(",")]
 
 
-def _print(runs: list[Run], files: list[Path], *, quick: bool) -> None:
+def _read(path: Path) -> dict[str, Any]:
+    """Return an earlier report."""
+    try:
+        report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        suite_tables(report)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise InvalidArgument("--beside", f"{path} is not the {REPORT} of a suite") from None
+    return report
+
+
+def _print(report: dict[str, Any], files: list[Path]) -> None:
     console = wide_console()
-    if quick:
+    if report["suite"] == "quick":
         console.print("quick: fewer worlds, settings and rounds than the whole suite", style="bold")
-    for table in suite_tables(runs):
+    for table in suite_tables(report):
         console.print(table.title, style="bold", highlight=False, soft_wrap=True)
         printed = Table(*table.columns, box=None)
         for column in printed.columns[1:]:

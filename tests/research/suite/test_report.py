@@ -1,14 +1,16 @@
 """Rows: exactly these columns, and numbers that follow from the sums."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
 
+from discreet.errors import InvalidArgument
 from discreet.research.suite.report import (
     best_fixed,
+    completed,
     curve_of,
-    overall_share,
     rows_of,
     suite_report,
     suite_tables,
@@ -30,7 +32,6 @@ def result(**changes: object) -> SuiteResult:
         "dimensions": 2,
         "items": 16,
         "earned": np.repeat([100.0, 150.0], 8),
-        "counted": np.full(16, 250.0),
         "ceilings": {2.0: np.full(16, 200.0)},
         "fixed": fixed,
         "seconds": np.full(16, 0.5),
@@ -50,15 +51,13 @@ def test_a_row_has_exactly_these_columns() -> None:
     assert (short["seconds"], long["seconds"]) == (6.0, 8.0)
 
 
-def test_what_a_log_does_not_know_is_null() -> None:
-    rows = list(rows_of(TRIAL, result(ceilings={})))
-    assert [row["share_late"] for row in rows] == [None, None]
-    assert rows[-1]["reward_late"] == 0.6
-    assert overall_share(result(ceilings={}), 2.0) is None
-    assert curve_of(TRIAL, result(ceilings={}), 2.0) is None
-    nothing = list(rows_of(TRIAL, result(counted=np.zeros(16))))
-    assert nothing[-1]["reward_late"] is None
-    json.dumps(rows, allow_nan=False)
+def test_a_share_of_nothing_is_null() -> None:
+    nothing = result(earned=np.zeros(16), ceilings={2.0: np.zeros(16)})
+    rows = list(rows_of(TRIAL, nothing))
+    assert [(row["reward_late"], row["share_late"]) for row in rows] == [(0.0, None)] * 2
+    curve = curve_of(TRIAL, nothing, 2.0)
+    assert (curve["share"], curve["share_overall"]) == ([None] * 4, None)
+    json.dumps([rows, curve], allow_nan=False)
 
 
 def test_no_item_may_have_stayed() -> None:
@@ -67,7 +66,6 @@ def test_no_item_may_have_stayed() -> None:
 
 def test_a_curve_has_a_point_every_thousand_rounds() -> None:
     curve = curve_of(TRIAL, result(), 2.0)
-    assert curve is not None
     assert curve["rounds"] == [1_000, 2_000, 3_000, 4_000]
     assert curve["share"] == [0.5, 0.5, 0.75, 0.75]
     assert curve["reward"] == [0.4, 0.4, 0.6, 0.6]
@@ -87,6 +85,28 @@ def test_the_report_says_what_it_is() -> None:
     assert (report["suite"], report["seed"], report["visits_per_second"]) == ("quick", 3, 200.0)
     assert len(report["rows"]) == 2
     assert len(report["curves"]) == 1
-    (table,) = suite_tables([(TRIAL, result())])
+    (table,) = suite_tables(report)
     assert table.title == "bumps: 16 items, 2 numbers"
-    assert table.rows[0][:6] == ("p-dap", "2", "1", "4,000", "0.600", "0.750")
+    (row,) = table.rows
+    assert row[:7] == ("p-dap", "2", "1", "4,000", "0.600", "0.750", "0.625")
+
+
+def report_of(learner: str, earned: float = 100.0, seed: int = 3) -> dict[str, Any]:
+    trial = SuiteTrial("bumps", learner, 2.0, 1.0, 4_000, seed, 200.0, (2.0,))
+    return suite_report(
+        [(trial, result(earned=np.full(16, earned)))], quick=True, seed=seed, rate=200.0
+    )
+
+
+def test_an_earlier_report_adds_what_was_left_out() -> None:
+    earlier = completed(report_of("linucb"), report_of("contextual"))
+    both = completed(report_of("contextual", earned=150.0), earlier)
+    (table,) = suite_tables(both)
+    assert sorted((row[0], row[4]) for row in table.rows) == [
+        ("contextual", "0.600"),
+        ("linucb", "0.400"),
+    ]
+    assert len(both["rows"]) == 4
+    assert len(both["curves"]) == 2
+    with pytest.raises(InvalidArgument, match="--beside: has seed 4, not 3"):
+        completed(report_of("contextual"), report_of("linucb", seed=4))

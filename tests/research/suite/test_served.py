@@ -5,6 +5,7 @@ import pytest
 
 from discreet.families.registration import FAMILIES
 from discreet.research.suite.served import ServedLearner, judged, suite_document
+from discreet.research.suite.stretches import Stretch
 from tests.research.suite.known import two_kinds
 
 ALGORITHM = "p-dap"
@@ -38,7 +39,61 @@ async def test_it_learns_who_likes_what(answers: float | None, least: float) -> 
         stretch = two_kinds(1_000, seed=seed)
         chosen = await player.play(stretch, seed=0)
     await player.close()
-    assert stretch.worth(chosen)[0][500:].mean() > least
+    assert stretch.worth(chosen)[500:].mean() > least
+
+
+def awkward(name: str) -> Stretch:
+    """Return visits of a kind that real data have and that a formula may divide by."""
+    rng = np.random.default_rng(9)
+    rounds, dimensions, items = 500, {"one number": 1, "two numbers": 2}.get(name, 6), 4
+    contexts = rng.random((rounds, dimensions))
+    means = rng.random((rounds, items))
+    match name:
+        case "constant":
+            contexts = np.tile(rng.random(dimensions), (rounds, 1))
+        case "zeros":
+            contexts = np.zeros_like(contexts)
+        case "copies":
+            contexts = np.repeat(contexts[:, :1], dimensions, axis=1)
+        case "corners":
+            contexts = contexts.round()
+        case "one item":
+            means = means[:, :1]
+        case "two items":
+            means = means[:, :2]
+        case "never":
+            means = np.zeros_like(means)
+        case "always":
+            means = np.ones_like(means)
+        case "rarely":
+            means = 0.02 * means
+    return Stretch(contexts, np.arange(means.shape[1]), means, rng.random(rounds))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("algorithm", judged())
+@pytest.mark.parametrize("dials", [(None, None), (2.0, None), (None, 1.0), (2.0, 1.0)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("constant", "zeros", "copies", "corners", "one number", "two numbers"),
+        *("one item", "two items", "never", "always", "rarely"),
+    ],
+)
+async def test_awkward_data_are_answered_and_learned(
+    algorithm: str, dials: tuple[float | None, float | None], name: str
+) -> None:
+    stretch = awkward(name)
+    answers, feedback = dials
+    player = ServedLearner(algorithm=algorithm, answers=answers, feedback=feedback, rate=20.0)
+    chosen = await player.play(stretch, seed=0)
+    assert player._server is not None
+    (recommender,) = player._server.services.registry.loaded()
+    assert recommender.current.number > 1  # it learned from them
+    await player.close()
+    assert set(chosen.tolist()) <= set(stretch.offered.tolist())
+    if name in ("one item", "always"):
+        assert (stretch.worth(chosen) == stretch.means.max(axis=1)).all()
 
 
 @pytest.mark.anyio

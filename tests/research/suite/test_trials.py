@@ -22,8 +22,6 @@ def trial(world: str, learner: str, answers: float | None = None, **others: obje
 def test_sums_are_those_of_the_world() -> None:
     result = trial("popularity", "chance", compared=(None, 1.0)).run()
     (stretch,) = open_world("popularity", seed=0).stretches(rounds=1_000, seed=0)
-    assert stretch.means is not None
-    np.testing.assert_allclose(result.counted, BLOCK)
     np.testing.assert_allclose(result.fixed.sum(axis=0), stretch.means.sum(axis=0))
     # Everybody likes the same item best, so privacy costs the optimum nothing.
     np.testing.assert_allclose(result.ceilings[None], BLOCK * stretch.means[0].max())

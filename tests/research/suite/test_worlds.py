@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.research.suite.stretches import BLOCK, KnownStretch
+from discreet.research.suite.stretches import BLOCK, Stretch
 from discreet.research.suite.worlds import REPLACED_EVERY, WORLDS, stretch_sizes
 
 SHAPES = {
@@ -18,13 +18,15 @@ SHAPES = {
     "drift": (8, 20),
     "come-and-go": (8, 20),
     "catalogue-1000": (20, 1_000),
+    "rare-clicks": (8, 20),
+    "corners": (14, 12),
+    "one-number": (1, 10),
+    "two-items": (8, 2),
 }
 
 
-def stretches(name: str, rounds: int, seed: int = 0, truth: int = 0) -> list[KnownStretch]:
-    found = list(WORLDS[name](truth).stretches(rounds=rounds, seed=seed))
-    assert all(isinstance(one, KnownStretch) for one in found)
-    return found  # type: ignore[return-value]
+def stretches(name: str, rounds: int, seed: int = 0, truth: int = 0) -> list[Stretch]:
+    return list(WORLDS[name](truth).stretches(rounds=rounds, seed=seed))
 
 
 def test_every_world_is_listed_here() -> None:
@@ -69,7 +71,19 @@ def test_popularity_is_the_same_for_everybody() -> None:
     assert np.ptp(one.means[0]) > 0.2
 
 
-def tastes(one: KnownStretch) -> np.ndarray:
+def test_few_answers_please_where_clicks_are_rare() -> None:
+    (one,) = stretches("rare-clicks", 1_000)
+    assert 0.01 < one.means.mean() < 0.03
+
+
+def test_corners_are_corners_with_copies_and_constants() -> None:
+    (one,) = stretches("corners", 1_000)
+    assert set(np.unique(one.contexts)) == {0.0, 1.0}
+    assert np.linalg.matrix_rank(one.contexts - one.contexts.mean(axis=0)) == 4
+    assert (np.ptp(one.contexts, axis=0) == 0.0).sum() == 2
+
+
+def tastes(one: Stretch) -> np.ndarray:
     """Return how each item's mean depends on each number of the context."""
     slopes: np.ndarray = np.linalg.lstsq(one.contexts - 0.5, one.means, rcond=None)[0]
     return slopes.ravel()

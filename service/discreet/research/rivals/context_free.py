@@ -49,9 +49,8 @@ class PopularityLearner:
             chosen[rows] = stretch.offered[drawn.argmax(axis=1)]
             rewards = stretch.rewards(rows, chosen[rows])
             for item, reward in zip(chosen[rows].tolist(), rewards.tolist(), strict=True):
-                if reward == reward:  # not NaN
-                    self._liked[item] = self._liked.get(item, 0.0) + reward
-                    self._disliked[item] = self._disliked.get(item, 0.0) + 1.0 - reward
+                self._liked[item] = self._liked.get(item, 0.0) + reward
+                self._disliked[item] = self._disliked.get(item, 0.0) + 1.0 - reward
         return chosen
 
     async def close(self) -> None:

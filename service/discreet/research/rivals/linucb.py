@@ -41,11 +41,9 @@ class LinUcbLearner:
             rows = np.arange(start, min(start + batch, len(contexts)))
             chosen[rows] = self._choose(contexts[rows], stretch.offered, seed)
             rewards = stretch.rewards(rows, chosen[rows])
-            known = ~np.isnan(rewards)
-            if known.any():
-                fit = self._mab.partial_fit if self._fitted else self._mab.fit
-                fit(chosen[rows][known], rewards[known], contexts[rows][known])
-                self._fitted = True
+            fit = self._mab.partial_fit if self._fitted else self._mab.fit
+            fit(chosen[rows], rewards, contexts[rows])
+            self._fitted = True
         return chosen
 
     async def close(self) -> None:

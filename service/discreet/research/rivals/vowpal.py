@@ -86,8 +86,6 @@ class VowpalLearner:
     def _learn(
         self, shared: str, actions: list[str], column: int, share: float, reward: float
     ) -> None:
-        if reward != reward:  # NaN: a log does not know every reward
-            return
         labelled = list(actions)
         labelled[column] = f"{column}:{-reward}:{share:.6g} {actions[column]}"
         self._workspace.learn([shared, *labelled])

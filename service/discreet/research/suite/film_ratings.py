@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InvalidArgument
-from discreet.research.suite.stretches import KnownStretch, Stretch
+from discreet.research.suite.stretches import Stretch
 from discreet.research.suite.worlds import stretch_sizes
 from discreet.research.worlds.environments import Floats, seeded
 from discreet.research.worlds.files import read_text, subfolder
@@ -97,7 +97,7 @@ class FilmRatings:
         rng = seeded("films", seed)
         for count in stretch_sizes(rounds):
             who = rng.integers(0, len(self.contexts), count)
-            yield KnownStretch(
+            yield Stretch(
                 self.contexts[who], np.arange(self.items), self.means[who], rng.random(count)
             )
 

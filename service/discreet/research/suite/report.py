@@ -1,4 +1,4 @@
-"""The suite's results: rows for programs, tables and pictures for people."""
+"""The suite's results: rows for programs, tables for people. An earlier report can be completed."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.errors import InvalidArgument
 from discreet.research.reproduce.tables import ResultTable
 from discreet.research.suite.stretches import BLOCK
 from discreet.research.suite.trials import SuiteResult, SuiteTrial
@@ -25,10 +26,9 @@ def rows_of(trial: SuiteTrial, result: SuiteResult) -> Iterator[dict[str, Any]]:
     for rounds in sorted({*(one for one in HORIZONS if one < trial.rounds), trial.rounds}):
         end = rounds // BLOCK
         late = slice(end - end // LATE, end)
-        earned, counted = float(result.earned[late].sum()), float(result.counted[late].sum())
+        earned = float(result.earned[late].sum())
         for epsilon in trial.compared:
-            ceiling = result.ceilings.get(epsilon)
-            best = math.nan if ceiling is None else float(ceiling[late].sum())
+            best = float(result.ceilings[epsilon][late].sum())
             yield {
                 "world": trial.world,
                 "dimensions": result.dimensions,
@@ -37,9 +37,9 @@ def rows_of(trial: SuiteTrial, result: SuiteResult) -> Iterator[dict[str, Any]]:
                 "answers_epsilon": epsilon,
                 "feedback_epsilon": trial.feedback,
                 "rounds": rounds,
-                "reward_late": _known(earned / counted if counted else math.nan),
-                "share_late": _known(earned / best),
-                "share_fixed": _known(best_fixed(result, late) / best),
+                "reward_late": _known(earned / (BLOCK * (late.stop - late.start))),
+                "share_late": _share(earned, best),
+                "share_fixed": _share(best_fixed(result, late), best),
                 "seconds": round(float(result.seconds[:end].sum()), 3),
             }
 
@@ -51,67 +51,79 @@ def best_fixed(result: SuiteResult, blocks: slice) -> float:
     return float(present.max()) if len(present) else math.nan
 
 
-def overall_share(result: SuiteResult, epsilon: float | None) -> float | None:
-    """Return the share of the ceiling over the whole run, learning included."""
-    ceiling = result.ceilings.get(epsilon)
-    return None if ceiling is None else _known(float(result.earned.sum() / ceiling.sum()))
-
-
-def curve_of(
-    trial: SuiteTrial, result: SuiteResult, epsilon: float | None
-) -> dict[str, Any] | None:
-    """Return the share of the ceiling at this epsilon by round; None if there is no ceiling."""
-    ceiling = result.ceilings.get(epsilon)
-    if ceiling is None:
-        return None
+def curve_of(trial: SuiteTrial, result: SuiteResult, epsilon: float | None) -> dict[str, Any]:
+    """Return the share of the ceiling at this epsilon by round, and over the whole run."""
+    ceiling = result.ceilings[epsilon]
     starts = range(0, len(result.earned) - CURVE_BLOCKS + 1, CURVE_BLOCKS)
     parts = [slice(start, start + CURVE_BLOCKS) for start in starts]
-    earned = np.array([result.earned[part].sum() for part in parts])
-    counted = np.array([result.counted[part].sum() for part in parts])
-    possible = np.array([ceiling[part].sum() for part in parts])
+    earned = [float(result.earned[part].sum()) for part in parts]
+    possible = [float(ceiling[part].sum()) for part in parts]
     return {
         "world": trial.world,
         "learner": trial.learner,
         "answers_epsilon": epsilon,
         "feedback_epsilon": trial.feedback,
         "rounds": [part.stop * BLOCK for part in parts],
-        "reward": (earned / counted).round(4).tolist(),
-        "share": (earned / possible).round(4).tolist(),
-        "share_overall": overall_share(result, epsilon),
+        "reward": [round(one / (CURVE_BLOCKS * BLOCK), 5) for one in earned],
+        "share": [_share(*both) for both in zip(earned, possible, strict=True)],
+        "share_overall": _share(float(result.earned.sum()), float(ceiling.sum())),
     }
 
 
 def suite_report(runs: Sequence[Run], *, quick: bool, seed: int, rate: float) -> dict[str, Any]:
     """Return everything as plain values, for JSON."""
-    curves = [
-        curve_of(trial, result, epsilon) for trial, result in runs for epsilon in trial.compared
-    ]
     return {
         "suite": "quick" if quick else "whole",
         "seed": seed,
         "visits_per_second": rate,
         "rows": [row for trial, result in runs for row in rows_of(trial, result)],
-        "curves": [curve for curve in curves if curve is not None],
+        "curves": [
+            curve_of(trial, result, epsilon) for trial, result in runs for epsilon in trial.compared
+        ],
     }
 
 
-def suite_tables(runs: Sequence[Run]) -> list[ResultTable]:
+def completed(report: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a report that has what an earlier one has besides, of the same seed and rate."""
+    for name in ("seed", "visits_per_second"):
+        if earlier[name] != report[name]:
+            raise InvalidArgument("--beside", f"has {name} {earlier[name]}, not {report[name]}")
+    both = dict(report)
+    for name in ("rows", "curves"):
+        anew = {_setting(one) for one in report[name]}
+        kept = [one for one in earlier[name] if _setting(one) not in anew]
+        order = {world: at for at, world in enumerate(dict.fromkeys(map(_world, earlier[name])))}
+        both[name] = sorted(
+            [*report[name], *kept], key=lambda one: order.get(_world(one), len(order))
+        )
+    return both
+
+
+def suite_tables(report: Mapping[str, Any]) -> list[ResultTable]:
     """Return a table for every world: a row a learner and setting, at the end of its run."""
+    overall = {_setting(curve): curve["share_overall"] for curve in report["curves"]}
+    final = {_setting(row): row for row in sorted(report["rows"], key=lambda row: row["rounds"])}
     tables = []
-    for world in dict.fromkeys(trial.world for trial, _ in runs):
-        here = [(trial, result) for trial, result in runs if trial.world == world]
-        first = here[0][1]
-        title = f"{world}: {first.items:,} items, {first.dimensions:,} numbers"
-        lines = [_line(row, result) for trial, result in here for row in _final_rows(trial, result)]
+    for world in dict.fromkeys(map(_world, report["rows"])):
+        settings = dict.fromkeys(_setting(row) for row in report["rows"] if _world(row) == world)
+        here = [final[setting] for setting in settings]
+        title = f"{world}: {here[0]['items']:,} items, {here[0]['dimensions']:,} numbers"
+        lines = [_line(row, overall[_setting(row)]) for row in here]
         tables.append(ResultTable(title, COLUMNS, lines))
     return tables
 
 
-def _final_rows(trial: SuiteTrial, result: SuiteResult) -> list[dict[str, Any]]:
-    return [row for row in rows_of(trial, result) if row["rounds"] == trial.rounds]
+def _world(entry: Mapping[str, Any]) -> str:
+    return str(entry["world"])
 
 
-def _line(row: Mapping[str, Any], result: SuiteResult) -> tuple[str, ...]:
+def _setting(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(
+        entry[name] for name in ("world", "learner", "answers_epsilon", "feedback_epsilon")
+    )
+
+
+def _line(row: Mapping[str, Any], overall: float | None) -> tuple[str, ...]:
     return (
         row["learner"],
         _epsilon(row["answers_epsilon"], "none"),
@@ -119,7 +131,7 @@ def _line(row: Mapping[str, Any], result: SuiteResult) -> tuple[str, ...]:
         f"{row['rounds']:,}",
         _shown(row["reward_late"]),
         _shown(row["share_late"]),
-        _shown(overall_share(result, row["answers_epsilon"])),
+        _shown(overall),
         _shown(row["share_fixed"]),
         f"{row['seconds']:.1f}",
     )
@@ -144,6 +156,10 @@ def _epsilon(value: float | None, without: str) -> str:
 
 def _shown(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
+
+
+def _share(part: float, whole: float) -> float | None:
+    return _known(part / whole) if whole else None
 
 
 def _known(value: float) -> float | None:

@@ -145,7 +145,6 @@ class ServedLearner:
         many = [
             Feedback(reward=reward, recommendation_id=answer.recommendation_id)
             for answer, reward in zip(answers, rewards, strict=True)
-            if reward == reward  # not NaN: a log does not know every reward
         ]
         for receipt in await server.services.feedback.record_many(many):
             if isinstance(receipt, DiscreetError):

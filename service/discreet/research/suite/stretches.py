@@ -2,13 +2,8 @@
 
 A world gives its visits in stretches of `STRETCH` rounds, the same ones for the same seed however
 many are asked for. Every learner meets the same contexts with the same luck: an item pleases if the
-visitor's luck is below the item's mean, so learners that choose alike are rewarded alike.
-
-Two kinds of stretch. In a `KnownStretch` the truth is known, and an answer is worth its item's true
-mean. A `LoggedStretch` is a log of uniformly random choices: an answer counts where it is the
-logged item, only then is its reward known, and only then may a learner learn from it. Those rows
-are distributed as if the learner had been live (rejection, see
-`discreet.research.simulate.choosing`).
+visitor's luck is below the item's mean, so learners that choose alike are rewarded alike. An answer
+is worth its item's true mean: what a reward is on average, without its luck.
 """
 
 from collections.abc import Iterator
@@ -28,40 +23,13 @@ whole stretches is a whole number of them."""
 Places = npt.NDArray[np.intp]
 
 
-class Stretch(Protocol):
-    """So many visits: contexts, and the places of the items on offer (ascending)."""
-
-    @property
-    def contexts(self) -> Floats:
-        """Return a row a visit."""
-        ...
-
-    @property
-    def offered(self) -> Places:
-        """Return the places of the items that may be answered during this stretch."""
-        ...
-
-    @property
-    def means(self) -> Floats | None:
-        """Return the true mean of every item on offer, in that order; None if unknown."""
-        ...
-
-    def rewards(self, rows: Places, items: Places) -> Floats:
-        """Return what these visitors say about these items; NaN where nobody knows."""
-        ...
-
-    def worth(self, items: Places) -> tuple[Floats, Floats]:
-        """Return what every answer is worth, and how much it counts."""
-        ...
-
-    def fixed(self) -> Floats:
-        """Return what every item on offer would be worth in every round."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class KnownStretch:
-    """A stretch of a world whose truth is known."""
+class Stretch:
+    """So many visits: a row a visit.
+
+    `offered` are the places of the items that may be answered (ascending), and `means` has a column
+    for each of them, in that order.
+    """
 
     contexts: Floats
     offered: Places
@@ -74,44 +42,10 @@ class KnownStretch:
         pleased: Floats = (self.luck[rows] < self.means[rows, columns]).astype(np.float64)
         return pleased
 
-    def worth(self, items: Places) -> tuple[Floats, Floats]:
-        """Return the true means: what a reward is on average, without its luck."""
-        columns = np.searchsorted(self.offered, items)
-        return self.means[np.arange(len(items)), columns], np.ones(len(items))
-
-    def fixed(self) -> Floats:
-        """Return the means."""
-        return self.means
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LoggedStretch:
-    """Rows of a log: `items` were drawn uniformly, and earned `earned`."""
-
-    contexts: Floats
-    offered: Places
-    items: Places
-    earned: Floats
-
-    @property
-    def means(self) -> None:
-        """A log does not know them."""
-        return None
-
-    def rewards(self, rows: Places, items: Places) -> Floats:
-        """Return the logged reward where the answer is what was logged."""
-        return np.where(self.items[rows] == items, self.earned[rows], np.nan)
-
-    def worth(self, items: Places) -> tuple[Floats, Floats]:
-        """Count the rows whose item was answered."""
-        counted = (self.items == items).astype(np.float64)
-        return counted * self.earned, counted
-
-    def fixed(self) -> Floats:
-        """Return the unbiased estimate of one round: items times reward, where it was logged."""
-        shown = self.items[:, None] == self.offered[None, :]
-        estimates: Floats = shown * (self.earned * len(self.offered))[:, None]
-        return estimates
+    def worth(self, items: Places) -> Floats:
+        """Return the true mean of every round's answer."""
+        worth: Floats = self.means[np.arange(len(items)), np.searchsorted(self.offered, items)]
+        return worth
 
 
 class SuiteWorld(Protocol):

@@ -49,15 +49,14 @@ class SuitePlayer(Protocol):
 class SuiteResult:
     """Sums over blocks of rounds.
 
-    `earned` divided by `counted` is the mean reward; `ceilings` holds what the private optimum
-    earns at each epsilon of answers, and `fixed` what every item would have earned that was on
-    offer (NaN where it was not). `seconds` is the learner's own CPU time.
+    `earned` is what the answers were worth; `ceilings` holds what the private optimum earns at each
+    epsilon of answers, and `fixed` what every item would have earned that was on offer (NaN where
+    it was not). `seconds` is the learner's own CPU time.
     """
 
     dimensions: int
     items: int
     earned: Floats
-    counted: Floats
     ceilings: Mapping[float | None, Floats]
     fixed: Floats
     seconds: Floats
@@ -139,26 +138,22 @@ class _Tally:
 
     def __init__(self, compared: tuple[float | None, ...]) -> None:
         self._earned: list[float] = []
-        self._counted: list[float] = []
         self._seconds: list[float] = []
         self._ceilings: dict[float | None, list[float]] = {epsilon: [] for epsilon in compared}
         self._fixed: list[dict[int, float]] = []
 
     def add(self, stretch: Stretch, chosen: Places, seconds: float) -> None:
-        worth, counted = stretch.worth(chosen)
-        fixed = stretch.fixed()
+        worth = stretch.worth(chosen)
         starts = range(0, len(chosen), BLOCK)
         for start in starts:
             rows = slice(start, start + BLOCK)
             self._earned.append(float(worth[rows].sum()))
-            self._counted.append(float(counted[rows].sum()))
             self._seconds.append(seconds / len(starts))
-            totals = fixed[rows].sum(axis=0).tolist()
+            totals = stretch.means[rows].sum(axis=0).tolist()
             self._fixed.append(dict(zip(stretch.offered.tolist(), totals, strict=True)))
-        if stretch.means is not None:
-            for epsilon, kept in self._ceilings.items():
-                best = private_optimum(stretch.means, epsilon)
-                kept += [float(best[start : start + BLOCK].sum()) for start in starts]
+        for epsilon, kept in self._ceilings.items():
+            best = private_optimum(stretch.means, epsilon)
+            kept += [float(best[start : start + BLOCK].sum()) for start in starts]
 
     def result(self, world: SuiteWorld) -> SuiteResult:
         every = 1 + max(max(offered) for offered in self._fixed)
@@ -169,8 +164,7 @@ class _Tally:
             dimensions=world.dimensions,
             items=world.items,
             earned=np.array(self._earned),
-            counted=np.array(self._counted),
-            ceilings={epsilon: np.array(kept) for epsilon, kept in self._ceilings.items() if kept},
+            ceilings={epsilon: np.array(kept) for epsilon, kept in self._ceilings.items()},
             fixed=fixed,
             seconds=np.array(self._seconds),
         )

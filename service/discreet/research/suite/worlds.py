@@ -10,9 +10,13 @@
 | drift | as logistic-8, 173 a day | turns by a right angle in every 12,000 visits | 20 |
 | come-and-go | as logistic-8 | 4 of the 20 items are replaced every 1,500 visits | 20 |
 | catalogue-1000 | as logistic-20 | logistic in the context | 1,000 |
+| rare-clicks | as logistic-8 | as there, but 2% of the answers please | 20 |
+| corners | 4 times yes or no, told three times over, and constants | logistic in the answers | 12 |
+| one-number | 4 clumps in [0,1] | as bumps | 10 |
+| two-items | as logistic-8 | logistic in the context | 2 |
 
 The means of the logistic worlds are 1 / (1 + exp(-(z + b - 0.5))) with z = 2 theta (x - 1/2), theta
-of length about 3 and b of deviation 0.3.
+of length about 3 and b of deviation 0.3. The last four are what real data do to learners.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +25,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from discreet.errors import InvalidArgument
-from discreet.research.suite.stretches import STRETCH, KnownStretch, Stretch, SuiteWorld
+from discreet.research.suite.stretches import STRETCH, Stretch, SuiteWorld
 from discreet.research.worlds.contexts import SparseWorld, catalogues_of
 from discreet.research.worlds.environments import BumpRewards, ClusteredContexts, Floats, seeded
 
@@ -55,7 +59,7 @@ class BumpsWorld:
         rng = seeded("bumps", self.truth, seed)
         for count in stretch_sizes(rounds):
             contexts = people.draw(rng, count)
-            yield KnownStretch(
+            yield Stretch(
                 contexts, np.arange(self.items), rewards.table(contexts), rng.random(count)
             )
 
@@ -64,8 +68,9 @@ class BumpsWorld:
 class LogisticWorld:
     """Means that are logistic in the context.
 
-    `slope` 0 makes them the same for everybody, `spread` is the deviation of the items' offsets. If
-    `turning` the weights turn towards others; with `replaced` items some leave and others come.
+    `slope` 0 makes them the same for everybody, `level` and `spread` are the mean and the deviation
+    of the items' offsets. If `turning` the weights turn towards others; with `replaced` items some
+    leave and others come.
     """
 
     truth: int
@@ -73,6 +78,7 @@ class LogisticWorld:
     items: int = 20
     slope: float = 3.0
     spread: float = 0.3
+    level: float = -0.5
     turning: bool = False
     replaced: int = 0
 
@@ -92,7 +98,7 @@ class LogisticWorld:
             if self.turning:
                 angle = (np.arange(start, start + count) / TURN_ROUNDS * np.pi / 2)[:, None]
                 scores = np.cos(angle) * scores + np.sin(angle) * (centred @ others.T)
-            means = 1.0 / (1.0 + np.exp(-(scores + offsets - 0.5)))
+            means = 1.0 / (1.0 + np.exp(-(scores + offsets)))
             yield from self._divided(start, contexts, means, luck)
             start += count
 
@@ -100,7 +106,8 @@ class LogisticWorld:
         """Return the items' weights and offsets; later items change nothing about earlier ones."""
         rng = np.random.default_rng([5 + self.truth, which])
         drawn = rng.standard_normal((every, self.dimensions + 1))
-        return drawn[:, 1:] * self.slope / np.sqrt(self.dimensions), drawn[:, 0] * self.spread
+        slopes = drawn[:, 1:] * self.slope / np.sqrt(self.dimensions)
+        return slopes, self.level + drawn[:, 0] * self.spread
 
     def _divided(
         self, start: int, contexts: Floats, means: Floats, luck: Floats
@@ -114,7 +121,7 @@ class LogisticWorld:
                 end = min(end, at + REPLACED_EVERY - within)
             offered = np.arange(first, first + self.items)
             rows = slice(at, end)
-            yield KnownStretch(contexts[rows], offered, means[rows][:, offered], luck[rows])
+            yield Stretch(contexts[rows], offered, means[rows][:, offered], luck[rows])
             at = end
 
 
@@ -135,7 +142,7 @@ class ClustersWorld:
         for count in stretch_sizes(rounds):
             clumps = rng.integers(0, self.clumps, count)
             contexts = people.around(people.centres[clumps], rng, people.spread)
-            yield KnownStretch(contexts, np.arange(self.items), table[clumps], rng.random(count))
+            yield Stretch(contexts, np.arange(self.items), table[clumps], rng.random(count))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,12 +163,36 @@ class SparseKindsWorld:
         """Yield the rounds."""
         for part, count in enumerate(stretch_sizes(rounds)):
             blocks = list(self.world.arrivals(rounds=count, seed=seed * 1_000_003 + part))
-            yield KnownStretch(
+            yield Stretch(
                 np.concatenate([block.contexts for block in blocks]),
                 np.arange(self.items),
                 np.concatenate([block.means for block in blocks]),
                 np.concatenate([block.luck for block in blocks]),
             )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CornersWorld:
+    """People who answered yes or no, four times: all contexts are corners of the cube.
+
+    A context has the four answers, the same again, their opposites, and two numbers that never
+    differ: perfectly correlated features, and constant ones.
+    """
+
+    truth: int
+    items: int = 12
+    dimensions: int = 14
+
+    def stretches(self, *, rounds: int, seed: int) -> Iterator[Stretch]:
+        """Yield the rounds."""
+        weights = seeded("corners", self.truth).standard_normal((4, self.items))
+        rng = seeded("corners", self.truth, seed)
+        for count in stretch_sizes(rounds):
+            told = rng.integers(0, 2, (count, 4))
+            constant = np.tile([0.0, 1.0], (count, 1))
+            contexts = np.hstack([told, told, 1 - told, constant])
+            means = 1.0 / (1.0 + np.exp(0.5 - (2 * told - 1) @ weights))
+            yield Stretch(contexts, np.arange(self.items), means, rng.random(count))
 
 
 WORLDS: Mapping[str, Callable[[int], SuiteWorld]] = {
@@ -175,5 +206,9 @@ WORLDS: Mapping[str, Callable[[int], SuiteWorld]] = {
     "drift": lambda truth: LogisticWorld(truth, 8, turning=True),
     "come-and-go": lambda truth: LogisticWorld(truth, 8, replaced=REPLACED_ITEMS),
     "catalogue-1000": lambda truth: LogisticWorld(truth, 20, items=1_000),
+    "rare-clicks": lambda truth: LogisticWorld(truth, 8, level=-4.8),
+    "corners": CornersWorld,
+    "one-number": lambda truth: BumpsWorld(truth, items=10, dimensions=1),
+    "two-items": lambda truth: LogisticWorld(truth, 8, items=2),
 }
 """Worlds by name, from the seed of their truth."""
