@@ -30,7 +30,7 @@ def test_one_json_object_and_nothing_else(
     shown = capsys.readouterr()
     found = json.loads(shown.out)
     assert shown.out.count("\n") == 1
-    assert set(found) == {"name", "seeds", "results", "published"}
+    assert set(found) == {"name", "seeds", "quick", "claims", "results", "published"}
     assert (found["name"], found["seeds"]) == ("p-dap", 1)
     rows = found["results"]
     names = ("algorithm", "epsilon", "feedback_epsilon")

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -13,7 +14,7 @@ from discreet.commands.progress import progress_bar
 from discreet.errors import InvalidArgument
 from discreet.research.reproduce.papers import PAPERS, ReproductionOptions, reproduction_of
 from discreet.research.reproduce.pictures import HOW_TO_DRAW, can_draw, draw
-from discreet.research.reproduce.tables import Reproduction
+from discreet.research.reproduce.tables import Reproduction, ResultTable
 
 EXAMPLES = """\
 papers:
@@ -115,21 +116,29 @@ def _write(found: Reproduction, folder: Path) -> list[Path]:
 
 def _print(found: Reproduction, files: list[Path]) -> None:
     console = wide_console()
+    if found.claims:
+        _print_table(console, found.claims_table(), numbers="left")
     for table in found.tables:
-        # A rich table would break its title at its own width.
-        console.print(table.title, style="bold", highlight=False, soft_wrap=True)
-        printed = Table(*table.columns, box=None)
-        for column in printed.columns[1:]:
-            column.justify = "right"
-        for row in table.rows:
-            printed.add_row(*row)
-        console.print(printed)
-        console.print()
+        _print_table(console, table, numbers="right")
     for note in found.notes:
         console.print(note, highlight=False, soft_wrap=True)
     seeds = "1 seed" if found.seeds == 1 else f"{found.seeds} seeds"
     written = ", ".join(map(str, files))
     console.print(f"{seeds}; written: {written}", highlight=False, soft_wrap=True)
+
+
+def _print_table(
+    console: Console, table: ResultTable, *, numbers: Literal["left", "right"]
+) -> None:
+    # A rich table would break its title at its own width.
+    console.print(table.title, style="bold", highlight=False, soft_wrap=True)
+    printed = Table(*table.columns, box=None)
+    for column in printed.columns[1:]:
+        column.justify = numbers
+    for row in table.rows:
+        printed.add_row(*row)
+    console.print(printed)
+    console.print()
 
 
 def _listed() -> str:

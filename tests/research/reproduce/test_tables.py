@@ -15,5 +15,5 @@ def test_the_summary_is_what_programs_read() -> None:
         extras={"example": [1]},
     )
     summary = found.summary()
-    assert list(summary) == ["name", "seeds", "results", "published", "example"]
+    assert list(summary) == ["name", "seeds", "quick", "claims", "results", "published", "example"]
     assert json.loads(json.dumps(summary)) == summary

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from discreet.research.reproduce.verdicts import PaperClaim
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -49,9 +51,11 @@ class ResultTable:
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """The results of a paper. `details` is everything else that belongs into the JSON file.
+    """The results of a paper, `claims` first: what it says, and whether that holds.
 
-    `extras` are further entries of the summary, beside those that every paper has.
+    `quick` marks a small run, whose verdicts are provisional. `details` is everything else that
+    belongs into the JSON file; `extras` are further entries of the summary, beside those that
+    every paper has.
     """
 
     name: str
@@ -63,12 +67,27 @@ class Reproduction:
     figures: Sequence[Figure] = ()
     notes: Sequence[str] = ()
     extras: Mapping[str, Any] = field(default_factory=dict)
+    claims: Sequence[PaperClaim] = ()
+    quick: bool = False
+
+    def claims_table(self) -> ResultTable:
+        """Return the table that is printed first."""
+        title = "What the paper claims"
+        if self.quick:
+            title += " (a small run: few seeds and rounds, so verdicts are provisional)"
+        return ResultTable(
+            title,
+            ["the paper says", "where", "published", "ours", "verdict", "why"],
+            [tuple(claim.row().values()) for claim in self.claims],
+        )
 
     def summary(self) -> dict[str, Any]:
         """Return the object that programs read."""
         return {
             "name": self.name,
             "seeds": self.seeds,
+            "quick": self.quick,
+            "claims": [claim.row() for claim in self.claims],
             "results": [dict(row) for row in self.results],
             "published": dict(self.published),
             **self.extras,

@@ -1,0 +1,72 @@
+"""The claims in docs/reproductions.md, written from what the commands printed.
+
+    discreet reproduce p-dap --data DATA --out out/p-dap     a full run
+    python -m tests.claims out/*/*.json                      takes its claims into the page
+
+docs/claims/NAME.json keeps what the last full run printed under "claims".
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from discreet.research.reproduce.papers import PAPERS
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE = DOCS / "reproductions.md"
+KEPT = DOCS / "claims"
+COLUMNS = {
+    "paper_says": "the paper says",
+    "where": "where",
+    "published": "published",
+    "ours": "ours",
+    "verdict": "verdict",
+    "why": "why",
+}
+
+
+def kept(name: str) -> list[dict[str, str]]:
+    """Return the claims that the last full run of a paper printed."""
+    claims: list[dict[str, str]] = json.loads((KEPT / f"{name}.json").read_text(encoding="utf-8"))
+    return claims
+
+
+def rendered(name: str) -> str:
+    """Return a paper's claims as Markdown."""
+    lines = [" | ".join(COLUMNS.values()), "|".join("---" for _ in COLUMNS)]
+    lines += [" | ".join(claim[key].replace("|", "\\|") for key in COLUMNS) for claim in kept(name)]
+    return "".join(f"| {line} |\n" for line in lines)
+
+
+def on_page(name: str) -> str:
+    """Return the claims that the page shows for a paper."""
+    text = PAGE.read_text(encoding="utf-8")
+    return text.split(_begin(name))[1].split(_end(name))[0]
+
+
+def take(path: Path) -> None:
+    """Take the claims of one run's JSON file into the folder and the page."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    name = found["name"]
+    if found["quick"]:
+        sys.exit(f"{path}: a small run; the page shows full ones")
+    KEPT.mkdir(exist_ok=True)
+    text = json.dumps(found["claims"], indent=1, ensure_ascii=False) + "\n"
+    (KEPT / f"{name}.json").write_text(text, encoding="utf-8")
+    before, rest = PAGE.read_text(encoding="utf-8").split(_begin(name))
+    after = rest.split(_end(name))[1]
+    PAGE.write_text(before + _begin(name) + rendered(name) + _end(name) + after, encoding="utf-8")
+
+
+def _begin(name: str) -> str:
+    return f"<!-- claims: {name} -->\n"
+
+
+def _end(name: str) -> str:
+    return f"<!-- end of claims: {name} -->\n"
+
+
+if __name__ == "__main__":
+    for argument in sys.argv[1:]:
+        take(Path(argument))
+    print("claims of", ", ".join(name for name in PAPERS if (KEPT / f"{name}.json").exists()))
