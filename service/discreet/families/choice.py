@@ -1,11 +1,14 @@
 """What an answer reveals about the visitor: one private draw, after the model.
 
-Two ways to draw, and how to turn each off:
+Three ways to draw, and how to turn each off:
 
 `ShortlistOdds`   where aggregates give a shortlist: the best of it for this visitor, or another, by
                   randomised response, mixed with a draw that ignores the visitor.
 `UtilityChoice`   where every request brings its own candidates: the exponential mechanism on
                   utilities in [0, 1].
+`BestChoice`      the same, where they are few: the best of them, or another, by randomised
+                  response. Its odds are e^epsilon where those of the other are e^(epsilon / 2) at
+                  the most; but what is nearly as good as the best has no more than the worst.
 
 The shortlist's draw, and the proof that it is private. With a public probability g the answer is
 drawn from a distribution q that ignores the visitor; otherwise from the shortlist H by
@@ -51,7 +54,13 @@ import numpy.typing as npt
 
 from discreet.families.questions import Choice
 from discreet.privacy.choice import RESPONSE_BITS, ExponentialMechanism, ShortlistResponse
-from discreet.privacy.events import ExactRelease, ExponentialChoice, PrivacyEvent, Repeated
+from discreet.privacy.events import (
+    ExactRelease,
+    ExponentialChoice,
+    PrivacyEvent,
+    RandomisedResponse,
+    Repeated,
+)
 from discreet.privacy.noise import NoiseSource
 
 Floats = npt.NDArray[np.float64]
@@ -261,6 +270,8 @@ class UtilityChoice:
     def __init__(self, epsilon: float | None, slots: int | None = None) -> None:
         self.epsilon = epsilon
         self.slots = None if epsilon is None else slots
+        self.by_order = epsilon is None
+        """Whether only the order of utilities counts, so that they need no range."""
         self._mechanism = None if epsilon is None else ExponentialMechanism(epsilon=epsilon)
 
     def events(self, *, available: int, limit: int) -> tuple[PrivacyEvent, ...]:
@@ -292,3 +303,29 @@ class UtilityChoice:
             choices.append(Choice(position, float(shares[position])))
             left[position] = 0
         return tuple(choices)
+
+
+class BestChoice(UtilityChoice):
+    """Draws the best, or another, by randomised response over all that may be answered.
+
+    Who may be answered is public. Which of them is best depends on the visitor, and is all that
+    does: `discreet.privacy.choice.ShortlistResponse` has the proof. Of equals the first is best.
+    """
+
+    def __init__(self, epsilon: float, slots: int | None = None) -> None:
+        super().__init__(None)
+        self.epsilon, self.slots = epsilon, slots
+        self._response = ShortlistResponse(epsilon=epsilon)
+
+    def events(self, *, available: int, limit: int) -> tuple[PrivacyEvent, ...]:
+        """Return what an answer releases: nothing if there is at most one item to choose from."""
+        draws = min(self.most_drawn(limit), available - 1)
+        return repeated(RandomisedResponse(self._response.epsilon), max(0, draws))
+
+    def draw(self, utilities: Floats, limit: int, noise: NoiseSource) -> tuple[Choice, ...]:
+        """Return the positions of different items, with their propensities."""
+        ranking = np.argsort(-utilities, kind="stable").tolist()
+        count = min(self.most_drawn(limit), len(ranking))
+        drawn = self._response.choose_several(ranking=ranking, count=count, noise=noise).value
+        shares = self._response.propensities(ranking=ranking, chosen=drawn)
+        return tuple(map(Choice, drawn, shares))

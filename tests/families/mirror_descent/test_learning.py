@@ -14,7 +14,6 @@ from discreet.families.mirror_descent.learning import (
     SLICE,
     MirrorLearner,
     block_of,
-    label_of,
 )
 from discreet.families.mirror_descent.model import MirrorModel, NodeSums, blank_sums, combined
 from discreet.families.mirror_descent.sparse import (
@@ -49,7 +48,7 @@ def test_only_what_is_not_right_by_a_margin_teaches() -> None:
     model = model_of([2.0, -2.0, 0, 0, 0, 0])
     rows = rows_of(([0], [0.75]), ([0, 2], [0.25, 0.5]), ([1], [0.5]), ([3], [0.5]))
     assert model.margins(rows).tolist() == [1.5, 0.5, -1.0, 0.0]
-    amounts = LEARNER.gradients(model, rows, np.array([1, 1, 1, -1]))
+    amounts = LEARNER.gradients(model, rows, np.array([1.0, 1.0, 1.0, 0.0]))
     assert (amounts / STEPS).tolist() == [0.0, 0.25, 0.5, 0.5, -0.5]
 
 
@@ -61,17 +60,17 @@ def test_blocks_of_records_add_up_to_the_vector_of_all() -> None:
     rows = on_grid(
         SparseRows(np.arange(0, 201, 4), indices.reshape(-1), rng.normal(size=200)), bound=1.0
     )
-    labels = rng.choice([-1, 1], 50)
+    rewards = rng.choice([0.0, 0.3, 1.0], 50)
     model = model_of(rng.normal(size=learner.dimension))
     blocks: dict[bytes, Integers] = {}
     for row in range(50):
-        added = learner.increments(model, rows.between(row, row + 1), int(labels[row]))
+        added = learner.increments(model, rows.between(row, row + 1), float(rewards[row]))
         for block, increments in added.items():
             vector = blocks.setdefault(block, np.zeros(SLICE, dtype=np.int64))
             for field, amount in increments:
                 vector[field] += amount
     blocks[COUNT] = blocks[COUNT][:1]
-    expected = total_of(learner, rows, learner.gradients(model, rows, labels))
+    expected = total_of(learner, rows, learner.gradients(model, rows, rewards))
     assert (learner.summed(blocks) == expected).all()
     assert set(blocks) == {COUNT, block_of(0), block_of(SLICE), block_of(3 * SLICE - 1)}
 
@@ -81,12 +80,21 @@ def test_a_record_that_teaches_nothing_is_counted() -> None:
     assert added == {COUNT: [(0, LEARNER.count_steps)]}
 
 
-def test_labels_are_signs() -> None:
-    assert (label_of(1), label_of(0.0)) == (1, -1)
-    with pytest.raises(InvalidArgument, match="reward"):
-        label_of(0.5)
-    with pytest.raises(InvalidArgument, match="labels"):
-        LEARNER.gradients(model_of([0.0] * 6), rows_of(([0], [1])), np.array([2]))
+def test_a_reward_between_is_a_part_of_each_and_makes_no_record_longer() -> None:
+    rows = rows_of(([0, 1], [0.6, -0.8]))
+    blank = model_of([0.0] * 6)
+    for reward in (0.0, 0.1, 0.3, 0.5, 0.9, 1.0):
+        amounts = LEARNER.gradients(blank, rows, np.array([reward]))
+        assert (amounts / STEPS).tolist() == pytest.approx(
+            [0.6 * (2 * reward - 1), -0.8 * (2 * reward - 1)], abs=2 / STEPS
+        )
+        assert (np.abs(amounts) <= np.abs(rows.steps)).all()
+    # Right by a margin for one part of it, the other part teaches still.
+    sure = LEARNER.gradients(model_of([9.0, 0, 0, 0, 0, 0]), rows, np.array([0.75]))
+    assert (sure / STEPS).tolist() == pytest.approx([-0.15, 0.2], abs=2 / STEPS)
+    for reward in (-0.1, 1.1, math.nan):
+        with pytest.raises(InvalidArgument, match="reward"):
+            LEARNER.gradients(blank, rows, np.array([reward]))
 
 
 @pytest.mark.parametrize("clip", [2.0**-10, 0.3, 1.0, 64.0])
@@ -217,7 +225,7 @@ def test_it_learns_what_matters() -> None:
         )
         labels = np.where(values[:, 0] * np.where(which[:, 0], -1, 1) > 0, 1, -1)
         right = float((labels * model.margins(rows) > 0).mean())
-        total = total_of(learner, rows, learner.gradients(model, rows, labels))
+        total = total_of(learner, rows, learner.gradients(model, rows, (1 + labels) / 2))
         sums = learner.release(sums, total, noise)
         model = learner.model(sums)
     assert right > 0.99

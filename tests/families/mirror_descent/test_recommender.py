@@ -8,6 +8,7 @@ import pytest
 
 from discreet.errors import BudgetExhausted, InvalidArgument, RewardConflict
 from discreet.families.budgets import FREE
+from discreet.families.mirror_descent.learning import COUNT
 from discreet.families.mirror_descent.recommender import (
     BUDGET_SPENT,
     NO_FEATURES_GIVEN,
@@ -236,12 +237,30 @@ async def test_a_record_costs_the_same_whatever_it_is() -> None:
     assert len({one.charge for one in lessons}) == 1
 
 
-async def test_rewards_are_likes_or_not() -> None:
+async def test_a_reward_between_0_and_1_teaches_less_and_any_other_nothing() -> None:
     recommender = built()
-    decision = pending(recommender, await answer(recommender))
+    decision = pending(recommender, await answer(recommender, candidates=[PAIR[0]]))
     with pytest.raises(InvalidArgument, match="reward"):
-        await give_feedback(recommender, decision, 0.5)
+        await give_feedback(recommender, decision, 1.5)
     assert not (await gathered(recommender)).any()
+    (liked, partly) = (recommender.learn(decision, 0, reward) for reward in (1.0, 0.75))
+    assert liked.charge == partly.charge
+    for block, amounts in partly.increments.items():
+        halved = {field: amount // 2 for field, amount in liked.increments[block]}
+        assert dict(amounts) == (dict(liked.increments[block]) if block == COUNT else halved)
+
+
+async def test_the_best_is_drawn_by_randomised_response_if_the_document_says_so() -> None:
+    """400 answers: a share off by 0.13 is over five deviations."""
+    answers = {"epsilon": 2.0, "budget": {"epsilon": 4.0, "delta": 0.0}, "draw": "best"}
+    recommender = built(node(privacy={"answers": answers}), noise=SeededNoise(2))
+    knowing(recommender, f7=0.01)
+    price = recommender.price(recommender.question(ask()))
+    assert (price.nano_epsilon, price.nano_rho) == (2 * NANO, 2 * NANO)
+    found = [await answer(recommender, client=f"client {n}") for n in range(400)]
+    share = sum(one.decision.items == ("tea",) for one in found) / 400
+    assert share == pytest.approx(math.exp(2) / (math.exp(2) + 1), abs=0.13)
+    assert "randomised response" in recommender.guarantee().answers.mechanism
 
 
 async def test_feedback_names_one_of_several_candidates() -> None:

@@ -9,13 +9,13 @@ from discreet.families.documents import (
     MOST_FEATURES,
     MOST_NONZEROS,
     NAME_PATTERN,
-    AnswersPrivacy,
     AnswersPrivacyDocument,
     Document,
     FeedbackPrivacy,
     FeedbackPrivacyDocument,
     ItemDocument,
     Number,
+    OrExact,
     PeerUrl,
     RecommenderDocument,
     ReleasesDocument,
@@ -117,10 +117,21 @@ class NeighbourDocument(Document):
     )
 
 
+class MirrorAnswersDocument(AnswersPrivacyDocument):
+    """What an answer may reveal about the features that a request brings."""
+
+    draw: Literal["weighted", "best"] = Field(
+        default="weighted",
+        description="weighted: by the exponential mechanism, so that the good ones come before "
+        "the bad ones; best: the best one, or any other, by randomised response. The latter is "
+        "right more often where candidates are few.",
+    )
+
+
 class MirrorPrivacyDocument(Document):
     """Two dials: what answers reveal about features, and what models reveal about feedback."""
 
-    answers: AnswersPrivacy = AnswersPrivacyDocument()
+    answers: OrExact[MirrorAnswersDocument] = MirrorAnswersDocument()
     feedback: FeedbackPrivacy = FeedbackPrivacyDocument()
 
 

@@ -13,6 +13,12 @@ _NOT_COVERED: tuple[str, ...] = (
 )
 
 
+_DRAWS = {
+    "weighted": "exponential mechanism on the candidates' margins",
+    "best": "randomised response over the candidates: the best one, or any other",
+}
+
+
 def guarantee_card(document: MirrorDescentDocument, release: int) -> GuaranteeCard:
     """Return the card of a document, for the model of this release."""
     answers, feedback, privacy = _answers(document), _feedback(document), document.privacy
@@ -49,7 +55,7 @@ def _answers(document: MirrorDescentDocument) -> PriceCard:
         return PriceCard(protects, mechanism, epsilon=None)
     return PriceCard(
         protects,
-        "exponential mechanism on the candidates' margins; answers without any features are free",
+        f"{_DRAWS[answers.draw]}; answers without any features are free",
         epsilon=answers.epsilon,
         unit="each personal item; the rest of a list comes from the model and is free",
         personal_slots=answers.personal_slots,

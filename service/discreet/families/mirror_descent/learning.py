@@ -9,7 +9,7 @@ their predictions use a parameter that has none (`discreet.research.published.mi
 |---|---|---|
 | n | `dimension` | 1 .. 2^24 |
 | x | `rows`, one a record, clipped to an L2 norm of `clip` | sparse |
-| y | `labels`: a reward of 1 is +1, of 0 is -1 | -1, +1 |
+| y | a reward of 1 is +1, of 0 is -1; one between them is a part of each | -1, +1 |
 | g = -y x [margin < 1] | `gradients` returns -g in grid steps | integers |
 | theta^i | `NodeSums.theta`: the node's mixed, noisy sum of -g | R^n |
 | t | `NodeSums.count`: records behind theta, a node's share | about >= 0 |
@@ -50,13 +50,11 @@ import numpy.typing as npt
 
 from discreet.errors import InvalidArgument
 from discreet.families.mirror_descent.model import MirrorModel, NodeSums, with_neighbours
-from discreet.families.mirror_descent.sparse import STEPS, GridRows, Integers
+from discreet.families.mirror_descent.sparse import STEPS, Floats, GridRows, Integers
 from discreet.privacy.calibration import zcdp_gaussian_scale
 from discreet.privacy.events import ExactRelease, GaussianRelease, PrivacyEvent
 from discreet.privacy.noise import NoiseSource
 from discreet.state.stores import Vector
-
-Labels = npt.NDArray[np.int64]
 
 SLICE = 1_024
 """Features whose sums lie together in one block. A block is created when one of its features is
@@ -110,22 +108,25 @@ class MirrorLearner:
 
     # Feedback.
 
-    def gradients(self, model: MirrorModel, rows: GridRows, labels: Labels) -> Integers:
+    def gradients(self, model: MirrorModel, rows: GridRows, rewards: Floats) -> Integers:
         """Return y x in steps of the records that the model does not get right by a margin.
 
         There is an entry for every entry of `rows`, 0 where a record teaches nothing. Line 9 and
-        the subgradient of line 10.
+        the subgradient of line 10. A reward r between 0 and 1 is r of a record that was liked and
+        1 - r of one that was not: its factor is from -1 to 1, and rounding is towards zero, so
+        that no record becomes longer.
         """
-        if not np.isin(labels, (-1, 1)).all():
-            raise InvalidArgument("labels", "must be -1 or 1")
-        teaches = labels * model.margins(rows) < 1
-        return rows.steps * (labels * teaches)[rows.row_of]
+        if not ((rewards >= 0) & (rewards <= 1)).all():
+            raise InvalidArgument("reward", "must be from 0 to 1")
+        margins = model.margins(rows)
+        factors = rewards * (margins < 1) - (1 - rewards) * (margins > -1)
+        return np.trunc(rows.steps * factors[rows.row_of]).astype(np.int64)
 
     def increments(
-        self, model: MirrorModel, row: GridRows, label: int
+        self, model: MirrorModel, row: GridRows, reward: float
     ) -> Mapping[bytes, list[tuple[int, int]]]:
         """Return what one record adds to fields of blocks."""
-        amounts = self.gradients(model, row, np.array([label]))
+        amounts = self.gradients(model, row, np.array([reward]))
         added: dict[bytes, list[tuple[int, int]]] = {COUNT: [(0, self.count_steps)]}
         for index, amount in zip(row.indices.tolist(), amounts.tolist(), strict=True):
             if amount:
@@ -203,10 +204,3 @@ class MirrorLearner:
 def block_of(index: int) -> bytes:
     """Return the name of the block in which a feature's sum lies: the number of its slice."""
     return (index // SLICE).to_bytes(2, "little")
-
-
-def label_of(reward: float) -> int:
-    """Return the hinge label of a reward in {0, 1}."""
-    if reward not in (0, 1):
-        raise InvalidArgument("reward", "must be 0 or 1")
-    return 1 if reward else -1

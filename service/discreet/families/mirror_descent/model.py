@@ -180,7 +180,7 @@ class MirrorRanking:
             explored = order[: choice.most_drawn(limit)]
             return tuple(Choice(int(place), 1 / len(margins)) for place in explored)
         utilities = margins[order]
-        if choice.epsilon is not None:
+        if not choice.by_order:
             utilities = 0.5 + 0.5 * np.clip(utilities / model.reach, -1.0, 1.0)
         drawn = choice.draw(utilities, limit, noise)
         return tuple(Choice(int(order[one.slot]), one.propensity) for one in drawn)

@@ -9,11 +9,11 @@ from typing import Any
 from discreet.errors import InvalidArgument
 from discreet.families.budgets import FREE, BudgetPolicy, rho_of
 from discreet.families.cards import GuaranteeCard
-from discreet.families.choice import UtilityChoice, filled
+from discreet.families.choice import BestChoice, UtilityChoice, filled
 from discreet.families.contract import Recommender
 from discreet.families.mirror_descent.document import MirrorDescentDocument
 from discreet.families.mirror_descent.guarantee import guarantee_card
-from discreet.families.mirror_descent.learning import MirrorLearner, label_of
+from discreet.families.mirror_descent.learning import MirrorLearner
 from discreet.families.mirror_descent.model import (
     MirrorModel,
     MirrorQuestion,
@@ -72,7 +72,8 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
         answers, feedback = document.privacy.answers, document.privacy.feedback
         self._choice = UtilityChoice(None)
         if not isinstance(answers, str):
-            self._choice = UtilityChoice(answers.epsilon, answers.personal_slots)
+            chosen_by = BestChoice if answers.draw == "best" else UtilityChoice
+            self._choice = chosen_by(answers.epsilon, answers.personal_slots)
             self.answers_budget = BudgetPolicy.of(answers.budget)
             self.refuses = answers.on_exhausted == "refuse"
         private = None if isinstance(feedback, str) else feedback
@@ -216,7 +217,6 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
 
     def learn(self, pending: PendingDecision, position: int, reward: float) -> Lesson:
         """Return the record's gradient, evaluated at the released model. Its price is fixed."""
-        label = label_of(reward)
         note = read_note(pending.note)
         if note.items is not None:
             features = note.items[position][1]
@@ -226,7 +226,7 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
                 raise InvalidArgument("recommendation_id", "its item has no features any more")
             features = found
         row = self._reader.record(note.client, features)
-        return Lesson(self.learner.increments(self.current.model, row, label), self._record_price)
+        return Lesson(self.learner.increments(self.current.model, row, reward), self._record_price)
 
     # Releasing.
 

@@ -211,7 +211,7 @@ def _gathered(
     """Return what these records add up to, as `MirrorLearner.summed` gives it."""
     total = np.zeros(1 + learner.dimension, dtype=np.int64)
     total[0] = learner.count_steps * len(labels)
-    np.add.at(total, 1 + rows.indices, learner.gradients(model, rows, labels))
+    np.add.at(total, 1 + rows.indices, learner.gradients(model, rows, (1 + labels) / 2))
     return total
 
 

@@ -30,6 +30,7 @@ from discreet.audit.scripted_noise import ExactLaw, TapedNoise, coin_law
 from discreet.families.mirror_descent.model import MirrorModel
 from discreet.families.mirror_descent.recommender import MirrorDescentRecommender
 from discreet.families.questions import Ask, Question, Sparse
+from discreet.privacy.choice import RESPONSE_BITS
 from discreet.privacy.draw import BITS
 from discreet.privacy.noise import NoiseSource
 
@@ -44,16 +45,19 @@ _OPPOSED = (4, 0, 0, 0, 0, 4, -4, -4, 4)
 
 
 class MirrorLoop:
-    """What a closed loop has to know about mirror-descent."""
+    """What a closed loop has to know about mirror-descent; a draw takes `uniform_bits`."""
 
     algorithm = "mirror-descent"
+
+    def __init__(self, uniform_bits: int = BITS) -> None:
+        self._uniform_bits = uniform_bits
 
     def ask(self, name: str, client: str, situation: Sparse) -> Ask:
         """Return a question of a client with these features."""
         return Ask(name, client, features=situation)
 
     def law(self, draw: Callable[[NoiseSource], str]) -> ExactLaw:
-        """Return the law of an answer: a coin, a seed and a draw by the exponential mechanism."""
+        """Return the law of an answer: a coin, a seed and a draw by the mechanism."""
         shares: dict[Hashable, Fraction] = {}
         bits: dict[Hashable, tuple[int, ...]] = {}
         for seed in _SEEDS:
@@ -61,7 +65,7 @@ class MirrorLoop:
             def outcome(coin: int, uniform: int, seed: int = seed) -> Hashable:
                 return draw(TapedNoise(bits=(coin, seed, uniform)))
 
-            law = coin_law(outcome, coin_bits=_COIN_BITS, uniform_bits=BITS)
+            law = coin_law(outcome, coin_bits=_COIN_BITS, uniform_bits=self._uniform_bits)
             for shown, share in law.shares.items():
                 coin, uniform = law.bits[shown]
                 shares[seed, shown] = share / len(_SEEDS)
@@ -107,6 +111,7 @@ def document(
     items: Sequence[str] = ("a", "b"),
     delta: float = 1e-6,
     truncation: float = 0.0,
+    draw: str = "weighted",
 ) -> dict[str, Any]:
     """Return a small document; "exact" turns a dial off."""
     return {
@@ -119,7 +124,11 @@ def document(
         "privacy": {
             "answers": answers
             if answers == "exact"
-            else {"epsilon": answers, "budget": {"epsilon": answers_budget, "delta": delta}},
+            else {
+                "epsilon": answers,
+                "budget": {"epsilon": answers_budget, "delta": delta},
+                "draw": draw,
+            },
             "feedback": feedback
             if feedback == "exact"
             else {
@@ -161,9 +170,17 @@ def stories() -> Iterator[Story]:
     yield CAST.story("features and tastes", [*rounds(2, asks=2)], answers=2.0, answers_budget=6.0)
 
 
+def stories_of_the_best() -> Iterator[Story]:
+    """Yield what may happen where the best is drawn by randomised response."""
+    yield CAST.story(
+        "the best of few", [*rounds(2, asks=2)], answers=2.0, answers_budget=6.0, draw="best"
+    )
+
+
 def claims() -> Iterator[Claim]:
     """Yield the claims about one person."""
-    return claims_of(stories(), MirrorLoop())
+    yield from claims_of(stories(), MirrorLoop())
+    yield from claims_of(stories_of_the_best(), MirrorLoop(RESPONSE_BITS))
 
 
 class RankedWithoutNoise(MirrorDescentRecommender):

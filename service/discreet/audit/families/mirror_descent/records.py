@@ -53,7 +53,7 @@ def longest(onto: OnGrid, learner: MirrorLearner, count: int) -> int:
     """Return the largest squared length of a record's gradient, in steps."""
     rows = onto(hard_records(count), learner.clip)
     blank = learner.model(blank_sums(learner.dimension))
-    amounts: Integers = learner.gradients(blank, rows, np.ones(len(rows), dtype=np.int64))
+    amounts: Integers = learner.gradients(blank, rows, np.ones(len(rows)))
     return max(
         sum(int(step) ** 2 for step in amounts[start:stop])
         for start, stop in zip(rows.offsets[:-1], rows.offsets[1:], strict=True)
