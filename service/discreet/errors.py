@@ -8,11 +8,12 @@ DiscreetError
 ├── Underpaid                a decision released more than was charged for it: never answered
 ├── StateOverflow            a sum would leave its 64-bit field; nothing was added
 ├── StoreUnavailable         the store did not answer; nothing is released (503)
-│   └── StoreFenced          it lost what it had acknowledged; nothing is released (503)
+│   ├── StoreFenced          it lost what it had acknowledged; nothing is released (503)
+│   └── StoreDamaged         it holds something that cannot be read (503)
 ├── StoreUnsuitable          the store may lose ledgers or is of another schema; refuse to start
 │   └── StoreEmpty           it holds nothing, and nobody said that it may be begun
 ├── UnknownRecommender       no such recommender (404)
-├── RecommenderUnreadable    its stored document is nothing that this version can read (503)
+├── RecommenderUnreadable    its document or model is nothing that this version can read (503)
 ├── UnknownItem              no such item in this recommender (404 or 422)
 ├── UnknownDecision          no such event, or its recommender is gone (404)
 ├── BudgetExhausted          the principal's budget is spent and the recommender refuses (403)
@@ -110,6 +111,10 @@ class StoreFenced(StoreUnavailable):
         super().__init__(message, retry_after=30)
 
 
+class StoreDamaged(StoreUnavailable):
+    """What was asked for is there, and is nothing that can be read; others' may be well."""
+
+
 class StoreUnsuitable(DiscreetError):
     """The store must not be used as it is: it may evict ledgers, or is of another schema."""
 
@@ -123,9 +128,15 @@ class UnknownRecommender(DiscreetError, LookupError):
 
 
 class RecommenderUnreadable(DiscreetError, LookupError):
-    """A recommender whose stored document this version cannot read; another version may."""
+    """A recommender whose stored document or model this version cannot read; another may."""
 
     retry_after = 5
+
+    def __init__(self, reason: object) -> None:
+        super().__init__(
+            f"this version cannot read the recommender: {reason}; PUT it anew, which loses what it "
+            "learned, or DELETE it, or use another version"
+        )
 
 
 class UnknownItem(DiscreetError, LookupError):

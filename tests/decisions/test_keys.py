@@ -96,6 +96,7 @@ async def test_a_newer_field_is_ignored_and_an_unknown_scope_opens_nothing(
         b'{"label": "x", "scopes": ["serve"], "schema": "1"}',
         b'{"label": "x", "scopes": ["serve"], "schema": 2, "recommenders": "films"}',
         b'{"label": "x", "scopes": ["serve"], "schema": 2, "recommenders": [1]}',
+        b"[" * 100_000,
     ],
 )
 async def test_an_unreadable_key_opens_nothing_and_harms_no_other(

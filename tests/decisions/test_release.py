@@ -9,10 +9,11 @@ import pytest
 
 from discreet.decisions.release import Releaser
 from discreet.decisions.services import DecisionServices
-from discreet.errors import StoreUnavailable
+from discreet.errors import RecommenderUnreadable, StoreUnavailable
 from discreet.families.observer import FamilyGauge, NullObserver
 from discreet.families.p_dap.recommender import PartitionRecommender
 from discreet.families.questions import Feedback
+from discreet.families.stored import UnreadableRecord
 from discreet.privacy.noise import SystemNoise
 from discreet.state.memory import MemoryStore
 from discreet.state.ready import Failed
@@ -183,10 +184,26 @@ async def test_a_model_that_cannot_be_read_leaves_the_one_before(
     recommender = await films(services)
     await services.releaser.release(recommender)
     model = recommender.current.model
-    await store.save(key=recommender.key(b"model"), content=b"12345678 not a model")
-    releaser = Releaser(store=store, noise=SystemNoise(), observer=NullObserver(), clock=clock)
-    await releaser.load(recommender)
-    assert recommender.current.model is model
+    releaser = services.releaser
+    for content in (b"12345678 not a model", b"short"):
+        await store.save(key=recommender.key(b"model"), content=content)
+        with pytest.raises(UnreadableRecord, match="released model"):
+            await releaser.load(recommender)
+        await releaser.load_newer([recommender])
+        assert recommender.current.model is model
+    # It releases nothing either: what it would add to is not what was released last.
+    await ask(services)
+    clock.now += 10**6
+    assert not await releaser.release_if_due(recommender)
+    # Somebody who begins now has no model to answer from.
+    other = await opened(store, clock)
+    with pytest.raises(RecommenderUnreadable, match="released model"):
+        await ask(other)
+    # Begun anew, it learns again, and nothing is left of what it had learned.
+    assert await other.registry.put("films", document(), repair=True)
+    await ask(other)
+    assert (await store.load(keys=[recommender.key(b"model")])) == [None]
+    await other.close()
 
 
 class GaugeObserver(NullObserver):

@@ -1,6 +1,7 @@
 """This commit and the one before it, side by side on one store, as during any upgrade."""
 
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -43,26 +44,51 @@ def both(
 ) -> Iterator[tuple[Server, Server] | None]:
     """Start the two; the older one uses the store of the newer one. None if it may not."""
     data = tmp_path_factory.mktemp("newer")
-    store = EmbeddedStore(data).url
     with serving(data) as new:
         if schema_of(older / "service") != SCHEMA:
-            refused = subprocess.run(
-                [*PROGRAM, "serve", "--port", "0", "--store", store, "--data", str(older / "data")],
-                env=environment(PYTHONPATH=str(older / "service")),
-                capture_output=True,
-                text=True,
-                timeout=PATIENCE,
-            )
-            said = refused.stderr.splitlines()[-1]
-            assert f"of schema {SCHEMA}" in said, refused.stderr
-            assert "Traceback" not in refused.stderr
-            new.put("films")
+            refuses_to_start(older, new)
             yield None
             return
         with serving(
-            older / "data", "--store", store, program=PROGRAM, PYTHONPATH=str(older / "service")
+            older / "data",
+            "--store",
+            EmbeddedStore(data).url,
+            program=PROGRAM,
+            PYTHONPATH=str(older / "service"),
         ) as old:
             yield new, old
+
+
+def refuses_to_start(folder: Path, beside: Server) -> None:
+    """See that this version does not begin on the other's store, says why, and harms nobody."""
+    words = ["--store", EmbeddedStore(beside.data).url, "--data", str(folder / "data")]
+    refused = subprocess.run(
+        [*PROGRAM, "serve", "--port", "0", *words],
+        env=environment(PYTHONPATH=str(folder / "service")),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert refused.returncode == 2, refused.stderr
+    said = refused.stderr.splitlines()[-1]
+    assert f"of schema {SCHEMA}" in said, refused.stderr
+    assert f"reads schema {schema_of(folder / 'service')}" in said
+    assert "Traceback" not in refused.stderr
+    beside.put("films")
+    recommend(beside)
+
+
+@pytest.mark.needs("history")
+def test_another_layout_of_the_store_is_refused_in_a_sentence(older: Path, tmp_path: Path) -> None:
+    """The version before this one, made to read and write an older and a newer layout."""
+    with serving(tmp_path / "newer") as new:
+        for schema in (SCHEMA - 1, SCHEMA + 1):
+            other = tmp_path / str(schema)
+            shutil.copytree(older / "service", other / "service")
+            module = other / "service/discreet/state/stores.py"
+            text = re.sub(r"(?m)^SCHEMA = \d+$", f"SCHEMA = {schema}", module.read_text())
+            module.write_text(text)
+            refuses_to_start(other, new)
 
 
 def schema_of(service: Path) -> int:

@@ -97,7 +97,12 @@ def change(path: str, value: Any) -> dict[str, Any]:
         (change("schema", RECORD_SCHEMA + 1), "newer version"),
         (change("schema", "one"), "newer version"),
         (change("generation", "no hex"), "damaged"),
+        (change("generation", "00"), "damaged"),
+        (change("created", float("nan")), "damaged"),
         (change("slots", 5), "damaged"),
+        (change("slots", {}), "damaged"),
+        (change("next_slot", 0), "damaged"),
+        (change("next_slot", 2**70), "damaged"),
         (change("document.algorithm", "later"), "algorithm"),
         (change("document.decision_ttl_seconds", "long"), "decision_ttl_seconds"),
         (change("document.privacy.windows", 30), "privacy.windows is not known"),
@@ -110,7 +115,7 @@ def test_what_cannot_be_read_says_why_in_a_sentence(fields: dict[str, Any], reas
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("content", [b"", b"nothing", b"[]", b"{}", b"\xff"])
+@pytest.mark.parametrize("content", [b"", b"nothing", b"[]", b"{}", b"\xff", b"[" * 100_000])
 def test_damage_is_unreadable(content: bytes) -> None:
     with pytest.raises(UnreadableRecord, match="damaged"):
         read_stored(content)

@@ -34,7 +34,6 @@ EMPTY = b"\0" * 24
         (replies.claimed_event, [None, b"answer"]),
         (replies.count, b"many"),
         (replies.registry, [b"1", [b"name"]]),
-        (replies.registry, [b"1", [b"\xff", b"document"]]),
     ],
 )
 def test_what_makes_no_sense_is_an_error(read: Callable[[Any], Any], reply: Any) -> None:
@@ -81,3 +80,8 @@ def test_errors_are_returned_as_they_are(
     read: Callable[[Any], Any], reply: Any, error: type[DiscreetError]
 ) -> None:
     assert type(replies.outcome(read, reply)) is error
+
+
+def test_a_document_whose_name_is_no_text_hides_no_other() -> None:
+    found = replies.registry((b"1", [b"\xff", b"document", b"name", b"other"]))
+    assert found.documents == {"name": b"other"}

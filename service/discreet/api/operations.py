@@ -13,19 +13,31 @@ from discreet.metrics import FLUSH_SECONDS
 router = APIRouter(route_class=ScopedRoute, tags=["operations"])
 
 
-@router.get("/health/live", response_model=schemas.HealthAnswer, **described(None))
+@router.get(
+    "/health/live",
+    response_model=schemas.HealthAnswer,
+    response_model_exclude_none=True,
+    **described(None),
+)
 async def alive() -> Any:
     """Tell that the process answers. It does not ask the store."""
     return {"status": "ok"}
 
 
-@router.get("/health/ready", response_model=schemas.HealthAnswer, **described(None, 503))
+@router.get(
+    "/health/ready",
+    response_model=schemas.HealthAnswer,
+    response_model_exclude_none=True,
+    **described(None, 503),
+)
 async def ready(request: Request) -> Any:
-    """Tell that requests can be served: the store answers and the registry is loaded."""
+    """Tell that requests can be served: the store answers and the registry is loaded.
+
+    Recommenders that this version cannot read are counted; the others are served.
+    """
     services = live(request)["services"]
     await services.store.ping()
-    await services.registry.current()
-    return {"status": "ok"}
+    return {"status": "ok", "unreadable": len(await services.registry.unreadable()) or None}
 
 
 @router.get("/metrics", response_class=PlainTextResponse, **described(("metrics", "admin")))

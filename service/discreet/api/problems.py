@@ -50,6 +50,7 @@ KINDS: Mapping[type[errors.DiscreetError], ProblemKind] = {
     errors.Underpaid: INTERNAL,
     errors.StateOverflow: ProblemKind("statistics-full", 409, "Statistics overflow"),
     errors.StoreUnavailable: STORE_UNAVAILABLE,
+    errors.StoreDamaged: STORE_UNAVAILABLE,
     errors.StoreFenced: ProblemKind("store-fenced", 503, "Store lost data; answering is stopped"),
     errors.StoreUnsuitable: STORE_UNAVAILABLE,
     errors.StoreEmpty: STORE_UNAVAILABLE,

@@ -394,6 +394,7 @@ class RecommendersAnswer(BaseModel):
 
 
 class HealthAnswer(BaseModel):
-    """All is well."""
+    """All is well, but for so many recommenders that cannot be read, if there are any."""
 
     status: Literal["ok"]
+    unreadable: int | None = None

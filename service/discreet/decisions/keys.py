@@ -63,7 +63,7 @@ def read_key(digest: str, content: bytes) -> KeyRecord:
         fields = json.loads(content)
         schema, label, scopes = fields.get("schema", 1), fields["label"], fields["scopes"]
         bound, rate = fields.get("recommenders"), fields.get("rate")
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise ValueError("it is damaged") from None
     if type(schema) is not int or schema > KEY_SCHEMA:
         raise ValueError("it was made by a newer version")

@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from discreet.decisions.ledger_groups import fix_ledger
-from discreet.decisions.tokens import GENERATION_BYTES
 from discreet.errors import (
     DiscreetError,
     InvalidArgument,
@@ -36,14 +35,18 @@ from discreet.families.documents import (
     UnusableItem,
 )
 from discreet.families.registration import FAMILIES, read_stored
-from discreet.families.stored import StoredDocument, UnreadableRecord, describe
+from discreet.families.stored import (
+    GENERATION_BYTES,
+    StoredDocument,
+    UnreadableRecord,
+    describe,
+)
 from discreet.state.stores import Configurations
 
 log = logging.getLogger(__name__)
 
 RECOMMENDER = "recommender/"
 KEY = "key/"
-_REPAIR = "; PUT it anew, which loses what it learned, or DELETE it, or use another version"
 _UNKNOWN = "no recommender of that name; GET /recommenders lists them"
 
 
@@ -90,11 +93,10 @@ class RecommenderRegistry:
         self._poll: asyncio.Task[None] | None = None
 
     def _read(self, name: str, content: bytes) -> Recommender[Any]:
+        stored = read_stored(content)
         try:
-            return self._build(name, read_stored(content))
-        except UnreadableRecord:
-            raise
-        except (DiscreetError, ValueError, LookupError) as error:
+            return self._build(name, stored)
+        except Exception as error:
             log.exception("a stored document cannot be served")
             raise UnreadableRecord("nothing can be built from it") from error
 
@@ -142,21 +144,19 @@ class RecommenderRegistry:
             if not name.startswith(RECOMMENDER):
                 continue
             short = name.removeprefix(RECOMMENDER)
-            if previous.documents.get(name) == content:
-                if short in previous.recommenders:
-                    recommenders[short] = previous.recommenders[short]
-                else:
-                    unreadable[short] = previous.unreadable[short]
+            if previous.documents.get(name) == content and short in previous.recommenders:
+                recommenders[short] = previous.recommenders[short]
                 continue
             try:
                 recommender = self._read(short, content)
+                await self._prepare(recommender)
             except UnreadableRecord as reason:
                 # Perhaps of a version that knows more than we do; the others go on serving.
-                log.error("the recommender %s is not served: %s", short, reason)
                 unreadable[short] = str(reason)
-                continue
-            await self._prepare(recommender)
-            recommenders[short] = recommender
+                if unreadable[short] != previous.unreadable.get(short):
+                    log.error("the recommender %s is not served: %s", short, reason)
+            else:
+                recommenders[short] = recommender
         self._snapshot = Snapshot(
             epoch=epoch,
             documents=dict(documents),
@@ -180,7 +180,7 @@ class RecommenderRegistry:
         reason = self._snapshot.unreadable.get(name)
         if reason is None:
             return UnknownRecommender(_UNKNOWN)
-        return RecommenderUnreadable(f"this version cannot read the recommender: {reason}{_REPAIR}")
+        return RecommenderUnreadable(reason)
 
     def by_generation(self, generation: bytes) -> Recommender[Any] | None:
         """Return the recommender that a token belongs to, unless it has been removed."""
@@ -272,17 +272,20 @@ class RecommenderRegistry:
     async def remove(self, name: str) -> None:
         """Remove a recommender and everything it learned. Ledgers stay.
 
-        Of one that cannot be read only the document goes: where it learned is not known here.
+        Of one whose document cannot be read only that goes: where it learned is not known here.
         """
         snapshot = self.trusted() or await self.current()
-        recommender = snapshot.recommenders.get(name)
-        if recommender is None and name not in snapshot.unreadable:
+        if name not in snapshot.recommenders and name not in snapshot.unreadable:
             raise UnknownRecommender(_UNKNOWN)
         if not await self._store.remove_document(name=RECOMMENDER + name):
             raise UnknownRecommender(_UNKNOWN)
         await self.settle()
-        if recommender is not None:
-            await self._erase(recommender)
+        await self._forget(name, snapshot.documents[RECOMMENDER + name])
+
+    async def _forget(self, name: str, content: bytes) -> None:
+        """Erase what the recommender of this document learned, if that can be known."""
+        with suppress(UnreadableRecord):
+            await self._erase(self._read(name, content))
 
     async def _change(
         self,
@@ -297,12 +300,10 @@ class RecommenderRegistry:
             standing = None
             if expected is not None:
                 try:
-                    standing = read_stored(expected)
+                    standing = self._standing(name, expected)
                 except UnreadableRecord as reason:
                     if not repair:
-                        raise RecommenderUnreadable(
-                            f"this version cannot read the recommender: {reason}{_REPAIR}"
-                        ) from None
+                        raise RecommenderUnreadable(reason) from None
                     log.warning("the recommender %s begins anew: it could not be read", name)
             changed = change(standing)
             content = changed.encode()
@@ -314,8 +315,17 @@ class RecommenderRegistry:
                 await fix_ledger(self._store, name, changed.document.ledger)
             if await self._store.put_document(name=full, document=content, expected=expected):
                 await self.settle()
+                if standing is None and expected is not None:
+                    await self._forget(name, expected)
                 break
         return standing is None
+
+    def _standing(self, name: str, content: bytes) -> StoredDocument:
+        """Return the record that stands in the store, or raise why it is not served."""
+        snapshot = self._snapshot
+        if name in snapshot.unreadable and snapshot.documents.get(RECOMMENDER + name) == content:
+            raise UnreadableRecord(snapshot.unreadable[name])
+        return read_stored(content)
 
     async def settle(self) -> None:
         """Return once no worker can still be answering from before the last change."""

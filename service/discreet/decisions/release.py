@@ -27,9 +27,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from discreet.errors import StoreUnavailable
+from discreet.errors import StoreDamaged, StoreUnavailable
 from discreet.families.contract import Recommender
 from discreet.families.observer import FamilyCounter, FamilyGauge, Observer, ReleasedFigures
+from discreet.families.stored import UnreadableRecord
 from discreet.privacy.noise import NoiseSource
 from discreet.state.stores import Store
 
@@ -38,6 +39,8 @@ log = logging.getLogger(__name__)
 LEASE_SECONDS = 15.0
 _HEAD = struct.Struct("<d")
 _NUMBER = struct.Struct("<Q")
+_BEYOND = 2**63
+"""Above the number of any release."""
 
 
 class Releaser:
@@ -58,31 +61,52 @@ class Releaser:
         self._holder = os.urandom(16)
 
     async def load(self, recommender: Recommender[Any]) -> None:
-        """Adopt the model in the store, if there is a newer one than the recommender has."""
-        (blob,) = await self._store.load(keys=[_key(recommender)])
+        """Adopt the model in the store, if there is a newer one than the recommender has.
+
+        Raises `UnreadableRecord` if this version cannot read it.
+        """
+        try:
+            (blob,) = await self._store.load(keys=[_key(recommender)])
+        except StoreDamaged:
+            recommender.unread = _BEYOND
+            raise _unreadable() from None
         if blob is None or blob.version <= recommender.current.number:
             return
-        released_at, content = read_model(blob.content)
         try:
+            released_at, content = read_model(blob.content)
             model = await asyncio.to_thread(recommender.decode, content)
             figures = await asyncio.to_thread(recommender.figures, model)
-        except ValueError:
-            log.exception("%s: a model cannot be read; the one before stays", recommender.algorithm)
-            return
+        except Exception as error:
+            # Whatever a family's reader makes of bytes that it did not write.
+            recommender.unread = blob.version
+            raise _unreadable() from error
         self._adopt(recommender, blob.version, released_at, model, figures)
 
     async def load_newer(self, recommenders: Sequence[Recommender[Any]]) -> None:
         """Adopt every model that is newer than what this worker has."""
         if not recommenders:
             return
-        versions = await self._store.versions(keys=[_key(one) for one in recommenders])
+        try:
+            versions = await self._store.versions(keys=[_key(one) for one in recommenders])
+        except StoreDamaged:
+            if len(recommenders) > 1:  # one of them: the others are well
+                for one in recommenders:
+                    await self.load_newer([one])
+            return
         for recommender, version in zip(recommenders, versions, strict=True):
-            if version > recommender.current.number:
-                await self.load(recommender)
+            if version < recommender.unread:
+                recommender.unread = 0  # somebody put another one there
+            if version > max(recommender.current.number, recommender.unread):
+                try:
+                    await self.load(recommender)
+                except UnreadableRecord:
+                    log.exception("%s: the model before the newest stays", recommender.algorithm)
 
     async def release_if_due(self, recommender: Recommender[Any]) -> bool:
         """Release the next model if it is time and no other worker does; tell whether it was."""
         number = recommender.current.number
+        if recommender.unread > number:
+            return False  # the next release is for those who can read the last one
         if recommender.asked:
             # Said once a release: others need to know only that somebody asked.
             await self._store.save(key=_asked_key(recommender), content=_NUMBER.pack(number))
@@ -165,6 +189,10 @@ class Releaser:
             measured[FamilyGauge.RELEASE_DUE] = released_at + pause
         for what, value in measured.items():
             self._observer.gauge(recommender=recommender.name, what=what, value=value)
+
+
+def _unreadable() -> UnreadableRecord:
+    return UnreadableRecord("its released model is nothing that this version can read")
 
 
 def write_model(released_at: float, content: bytes) -> bytes:

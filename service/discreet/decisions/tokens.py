@@ -21,10 +21,10 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCMSIV
 
 from discreet.errors import InvalidArgument, TokenForged
 from discreet.families.questions import Choice, PendingDecision
+from discreet.families.stored import GENERATION_BYTES
 from discreet.state.principals import DIGEST_BYTES
 
 KEY_BYTES = 32
-GENERATION_BYTES = 8
 DECISION_BYTES = 12
 _NONCE_BYTES = 12
 _FINGERPRINT_BYTES = 4

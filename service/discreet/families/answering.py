@@ -69,6 +69,8 @@ class DecidingRecommender(ABC, Generic[M]):
         """Whether a question came since the last look: a public fact, unlike feedback."""
         self.asked_in = -1
         """The release after which somebody is known to have asked, in this worker or another."""
+        self.unread = 0
+        """The newest release that this version could not read."""
         self._parts: dict[type, object] = {}
         self.current: Current[M] = Current(0, stored.created, self.blank())
 

@@ -15,6 +15,7 @@ A field below `privacy` is never skipped. A promise that is not understood canno
 """
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -27,6 +28,8 @@ from discreet.families.documents import RecommenderDocument
 
 Slots = npt.NDArray[np.intp]
 
+GENERATION_BYTES = 8
+MOST_SLOTS = 2**31
 RECORD_SCHEMA = 1
 """What this version writes, and the newest that it reads."""
 _OURS = frozenset({"schema", "document", "generation", "created", "slots", "next_slot"})
@@ -98,19 +101,33 @@ def decode(content: bytes, validate: Callable[[Any], RecommenderDocument]) -> St
     Raises `UnreadableRecord`, whose message repeats nothing of the record but names of fields.
     """
     try:
-        fields = json.loads(content)
-        schema = fields.get("schema", RECORD_SCHEMA)
-        if type(schema) is not int or schema > RECORD_SCHEMA:
-            raise _newer(schema)
-        raw, generation = fields["document"], bytes.fromhex(fields["generation"])
-        created, next_slot = float(fields["created"]), int(fields["next_slot"])
-        slots = {str(owner): int(slot) for owner, slot in fields["slots"].items()}
-        beside = {name: value for name, value in fields.items() if name not in _OURS}
+        return _decode(content, validate)
     except UnreadableRecord:
         raise
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except Exception:
+        # Readers fail in many ways: JSON may be nested too deeply, a number fit no machine word.
         raise UnreadableRecord("it is damaged") from None
-    document, unknown = _tolerantly(raw, validate)
+
+
+def _decode(content: bytes, validate: Callable[[Any], RecommenderDocument]) -> StoredDocument:
+    fields = json.loads(content)
+    schema = fields.get("schema", RECORD_SCHEMA)
+    if type(schema) is not int or schema > RECORD_SCHEMA:
+        raise _newer(schema)
+    generation, created = bytes.fromhex(fields["generation"]), float(fields["created"])
+    slots, next_slot = fields["slots"], fields["next_slot"]
+    document, unknown = _tolerantly(fields["document"], validate)
+    taken = list(slots.values())
+    if not (
+        len(generation) == GENERATION_BYTES
+        and math.isfinite(created)
+        and slots.keys() >= set(document.owners())
+        and all(type(each) is int and 0 <= each < MOST_SLOTS for each in (*taken, next_slot))
+        and len(set(taken)) == len(taken)
+        and all(each < next_slot for each in taken)
+    ):
+        raise UnreadableRecord("it is damaged")
+    beside = {name: value for name, value in fields.items() if name not in _OURS}
     return StoredDocument(document, generation, created, slots, next_slot, unknown, beside)
 
 

@@ -1,9 +1,10 @@
 """What replies mean: one function each, raising ValueError for what no server of ours says."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
-from discreet.errors import DiscreetError, StateOverflow, StoreUnavailable, UnknownDecision
+from discreet.errors import DiscreetError, StateOverflow, StoreDamaged, UnknownDecision
 from discreet.state import checks
 from discreet.state.codec import ACCOUNT_BYTES, unpack_charge, unpack_ledger
 from discreet.state.stores import (
@@ -32,7 +33,7 @@ def outcome(read: Callable[[Any], T], reply: Any) -> T | DiscreetError:
     except DiscreetError as error:
         return error
     except (ValueError, TypeError, IndexError, KeyError):
-        return StoreUnavailable("the store holds something that cannot be read")
+        return StoreDamaged("the store holds something that cannot be read")
 
 
 def nothing(reply: object) -> None:
@@ -98,9 +99,12 @@ def answer(reply: bytes | None) -> bytes:
 
 
 def registry(reply: tuple[bytes | None, Sequence[bytes]]) -> Registry:
-    """Read what `registry.lua` returns."""
+    """Read what `registry.lua` returns; nobody can ask for what has no name in letters."""
     epoch, flat = reply
-    documents = {name.decode(): document for name, document in pairs(flat).items()}
+    documents = {}
+    for name, document in pairs(flat).items():
+        with suppress(UnicodeDecodeError):
+            documents[name.decode()] = document
     return Registry(epoch=count(epoch), documents=documents)
 
 

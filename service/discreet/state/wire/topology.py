@@ -10,7 +10,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
-from discreet.errors import StoreFenced, StoreUnavailable
+from discreet.errors import StoreDamaged, StoreFenced, StoreUnavailable
 from discreet.state.urls import ServerAddress, StoreLocation
 from discreet.state.wire.commands import PendingCommand, packed_group
 from discreet.state.wire.handshake import Examine, accept_any, connect, loading
@@ -101,6 +101,8 @@ class Topology(ABC):
             self.retry(command)
         elif code == "FENCED":
             command.answer(StoreFenced(message.partition(" ")[2]))
+        elif code == "WRONGTYPE":
+            command.answer(StoreDamaged("the store holds something that cannot be read"))
         else:
             why = REFUSALS.get(code, f"the store refused a command ({code})")
             command.answer(StoreUnavailable(why))
