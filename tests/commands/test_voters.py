@@ -36,6 +36,18 @@ def test_the_numbers_are_those_that_are_served(capsys: pytest.CaptureFixture[str
     assert found["budget"]["runs"] > 5 * int(10 / run.event.epsilon)
 
 
+def test_every_object_that_is_shown_costs(capsys: pytest.CaptureFixture[str]) -> None:
+    one, three, ten, nine = (
+        printed(capsys, "--peers", "5000", "--shown", str(shown))["epsilon"]
+        for shown in (1, 3, 10, 9)
+    )
+    assert 1.7 * one < three < 3 * one
+    assert nine == ten  # the last that is left is not drawn
+    refused = main([*SMALL, "--peers", "5000", "--shown", "11"])
+    assert refused == 2
+    assert "most_shown" in capsys.readouterr().err
+
+
 def test_a_few_dear_runs_are_paid_for_by_their_epsilons(capsys: pytest.CaptureFixture[str]) -> None:
     found = printed(capsys, "--peers", "600", "--budget", "9", "1e-6")
     assert found["budget"]["runs"] == int(9 / found["epsilon"]) == 1

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.end_to_end.servers import CALL_SECONDS, Server, serving
 from tests.waiting import wait_for
@@ -122,3 +123,56 @@ def test_the_life_of_a_run(tmp_path: Path) -> None:
         server.wait_until_ready()
         assert ask(server, "ann", round="third")["items"] == third["items"]
         assert ask(server, "ann", round="third")["privacy"]["spent"]["epsilon"] == 4 * paid
+
+
+def test_lists_from_rounds_of_different_sizes(tmp_path: Path) -> None:
+    lists = {**NEWS, "objects": 4, "most_shown": 3, "client_runs": {"most": 10}}
+    with serving(tmp_path) as server:
+        put = server.client.put("/recommenders/news", json=lists)
+        assert put.status_code == 201, put.text
+        card = server.client.get("/recommenders/news/guarantee").json()
+        assert "2 to 4 objects, up to 3 of them shown" in card["answers"]["unit"]
+        rounds = "/recommenders/news/rounds"
+        for size, status in ((1, 422), (2, 201), (3, 201), (4, 201), (5, 422)):
+            body = {"id": f"of {size}", "objects": list("abcde"[:size])}
+            made = server.client.post(rounds, json=body)
+            assert made.status_code == status, made.text
+            if status == 201:
+                # Four in seven want "a", three "b": the two that every round has.
+                wanted = {f"v{at}": "a" if at % 7 < 4 else "b" for at in range(VOTERS)}
+                vote(server, f"of {size}", wanted)
+        refused = server.client.post(
+            "/recommend", json={"recommender": "news", "client": "ann", "limit": 4}
+        )
+        assert refused.status_code == 422
+        assert refused.json()["errors"][0]["field"] == "limit"
+        assert "most_shown" in refused.text
+        spent, seen = 0.0, []
+        for size in (2, 3, 4):
+            answer = ask(server, "ann", limit=3)
+            items = [item["id"] for item in answer["items"]]
+            assert answer["round"] == f"of {size}"
+            assert len(set(items)) == len(items) == min(size, 3)
+            # The run is charged with its first answer, and for three objects; then nothing more.
+            charged = answer["privacy"]["epsilon"]
+            assert charged == (pytest.approx(card["answers"]["epsilon"]) if size == 2 else 0)
+            spent = max(spent, answer["privacy"]["spent"]["epsilon"])
+            # Asking again, whichever worker answers: the same list, or its beginning.
+            for limit in (3, 1, 2):
+                again = ask(server, "ann", limit=limit, round=f"of {size}")
+                assert [item["id"] for item in again["items"]] == items[:limit]
+            unnamed = {"recommendation_id": answer["recommendation_id"], "reward": 1.0}
+            assert server.client.post("/feedback", json=unnamed).status_code == 422
+            # Everything is liked, from the last to the first: one of them counts.
+            for item in reversed(items):
+                given = server.client.post("/feedback", json={**unnamed, "item": item})
+                assert given.status_code == 200, given.text
+            seen.append(set(items) >= {"a", "b"})
+        assert all(seen[:1])
+        ledger = server.client.get("/clients/ann/budget?recommender=news").json()
+        assert ledger["answers"]["spent"]["epsilon"] == pytest.approx(spent)
+        assert spent == pytest.approx(card["answers"]["epsilon"])
+        # One object, of a document that shows three, is charged like three: the run may show them.
+        single = ask(server, "bob", round="of 4")
+        assert len(single["items"]) == 1
+        assert single["privacy"]["epsilon"] == pytest.approx(card["answers"]["epsilon"])

@@ -1,5 +1,7 @@
 import math
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 
 from discreet.audit.enclosures import exceeds_exp
 from discreet.audit.examine_samples import entropy_evidence
+from discreet.audit.mechanisms.votes import law_of_lists, spreads_of
 from discreet.audit.scripted_noise import distribution
 from discreet.errors import InvalidArgument
 from discreet.privacy.events import TruncatedChoice
@@ -228,3 +231,91 @@ def test_unusable_runs_are_refused(argument: str, rounds: int, mistakes: int) ->
     with pytest.raises(InvalidArgument) as refusal:
         TruncatedExponential.published(objects=2, rounds=rounds, mistakes=mistakes, survivors=12)
     assert refusal.value.argument == argument
+
+
+LISTS = [(3, 7, 100.0, 0.3, 2), (3, 12, 1000.0, 0.01, 3), (4, 7, 50.0, 0.5, 3), (5, 6, 1e4, 0.5, 4)]
+
+
+def list_pairs(
+    mechanism: TruncatedExponential, votes: int, limit: int
+) -> Iterator[tuple[tuple[int, ...], int, tuple[int, ...], Fraction, Fraction]]:
+    """Yield every round of up to all objects, every missing voter and list, and both chances."""
+    for objects in range(2, mechanism.objects + 1):
+        shown = min(limit, objects)
+        for division in spreads_of(votes, objects):
+            full = law_of_lists(mechanism, division, shown)
+            assert sum(full.values()) == 1
+            for voted in range(objects):
+                if division[voted]:
+                    less = (*division[:voted], division[voted] - 1, *division[voted + 1 :])
+                    without = law_of_lists(mechanism, less, shown)
+                    for drawn, p in full.items():
+                        yield division, voted, drawn, p, without[drawn]
+
+
+@pytest.mark.parametrize(("objects", "votes", "ratio", "share", "limit"), LISTS)
+def test_one_vote_changes_no_list_by_more_than_the_event_says(
+    objects: int, votes: int, ratio: float, share: float, limit: int
+) -> None:
+    mechanism = build(objects, ratio, share, votes - 1)
+    charged = Fraction(replace(mechanism.event, shown=limit).epsilon)
+    pairs = list(list_pairs(mechanism, votes, limit))
+    worst = max(max(p / q, q / p) for *_, p, q in pairs)
+    assert not exceeds_exp(worst, charged)
+
+
+@pytest.mark.parametrize(("objects", "votes", "ratio", "share", "limit"), LISTS)
+def test_a_list_reveals_something_only_if_one_heavy_object_was_shown_and_there_is_another(
+    objects: int, votes: int, ratio: float, share: float, limit: int
+) -> None:
+    # So that a client who likes one of them takes credit from the other's voters, and one who
+    # likes none of what was shown takes it from those of the one that was.
+    mechanism = build(objects, ratio, share, votes - 1)
+    revealing = 0
+    for division, _, drawn, p, q in list_pairs(mechanism, votes, limit):
+        if p != q:
+            heavy = {place for place, had in enumerate(division) if 2 * objects * had >= votes}
+            assert len(heavy) >= 2
+            assert heavy & set(drawn)
+            revealing += 1
+    assert revealing
+
+
+def test_objects_that_a_round_lacks_give_their_chance_to_the_others() -> None:
+    mechanism = build(4, 100.0, 0.25, 20)
+    for votes in [(14, 9), (20, 5), (9, 7, 8)]:
+        padded = shares(mechanism, (*votes, *[0] * (4 - len(votes))))
+        part = sum(padded[len(votes) :]) / len(votes)
+        assert shares(mechanism, votes) == [chance + part for chance in padded[: len(votes)]]
+
+
+def test_a_list_is_drawn_by_its_law() -> None:
+    mechanism = build(3, 6.0, 0.3, 10)
+    votes = (8, 5, 3)
+    law = law_of_lists(mechanism, votes, 2)
+    drawn = Counter(
+        mechanism.choose_several(votes=np.array(votes), limit=2, noise=NOISE).value
+        for _ in range(6_000)
+    )
+    assert sum(drawn.values()) == 6_000
+    assert set(drawn) <= set(law)
+    for one, chance in law.items():
+        # Six standard deviations: a false alarm in 10**8; a chance wrong by 30% is seen.
+        wide = 6 * math.sqrt(float(chance * (1 - chance)) / 6_000)
+        assert abs(drawn[one] / 6_000 - float(chance)) < wide
+    released = mechanism.choose_several(votes=np.array(votes), limit=3, noise=NOISE)
+    assert sorted(released.value) == [0, 1, 2]
+    assert released.event == replace(mechanism.event, shown=3)
+
+
+@pytest.mark.parametrize("limit", [0, 4])
+def test_a_list_holds_what_there_is(limit: int) -> None:
+    with pytest.raises(InvalidArgument):
+        build(3, 6.0, 0.3, 10).choose_several(votes=np.array([8, 5, 3]), limit=limit, noise=NOISE)
+
+
+def test_the_last_object_that_is_left_is_not_charged() -> None:
+    event = build(3, 6.0, 0.3, 10).event
+    assert event.epsilon < replace(event, shown=2).epsilon == replace(event, shown=3).epsilon
+    two = build(2, 6.0, 0.3, 10).event
+    assert two.epsilon == replace(two, shown=2).epsilon

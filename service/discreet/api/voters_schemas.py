@@ -23,7 +23,8 @@ class RoundRequest(Body):
     objects: list[Identifier] = Field(
         min_length=1,
         max_length=MOST_OBJECTS,
-        description="Distinct, and exactly as many as the recommender's `objects` says.",
+        description="Distinct; from 2 to the recommender's `objects`. Rounds may differ in size.",
+        examples=[["cats", "dogs"], ["cats", "dogs", "owls"]],
     )
 
 

@@ -18,7 +18,8 @@ from discreet.families.p_rec.run_parameters import (
 
 EXAMPLES = """\
 what the parameters mean:
-  --objects    m, how many objects a round offers
+  --objects    m, the most objects that a round offers
+  --shown      k, the most objects that an answer shows; each is paid for
   --rounds     T, the horizon: how many rounds a client's run has
   --voters     n, the most voters there will ever be; more are refused
   --radius     R, how many objects that the client dislikes a like-minded voter may vote for
@@ -29,6 +30,7 @@ what the parameters mean:
 
 examples:
   discreet voters --objects 10 --rounds 1000 --voters 100000 --epsilon 1
+  discreet voters --objects 10 --shown 3 --rounds 1000 --voters 100000 --epsilon 1
   discreet voters --objects 10 --rounds 1000 --voters 100000 --peers 5000
   discreet voters --objects 5 --rounds 500 --voters 1000000 --radius 2 --peers 20000 --json
 """
@@ -41,6 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--objects", type=int, required=True, metavar="M")
     parser.add_argument("--rounds", type=int, required=True, metavar="T")
     parser.add_argument("--voters", type=int, required=True, metavar="N")
+    parser.add_argument("--shown", type=int, default=1, metavar="K", help="default: 1")
     parser.add_argument("--radius", type=int, default=0, metavar="R", help="default: 0")
     parser.add_argument("--diversity", type=int, default=0, metavar="D", help="default: 0")
     which = parser.add_mutually_exclusive_group(required=True)
@@ -61,7 +64,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print what the parameters promise."""
     voting = VotingParameters(
-        objects=args.objects, rounds=args.rounds, radius=args.radius, diversity=args.diversity
+        objects=args.objects,
+        rounds=args.rounds,
+        radius=args.radius,
+        diversity=args.diversity,
+        shown=args.shown,
     )
     people = {"voters": args.voters, "delta": args.run_delta}
     if args.peers is not None:
@@ -81,6 +88,7 @@ def describe_run(run: RunParameters, epsilon: float, delta: float) -> dict[str, 
     voting = run.voting
     return {
         "objects": voting.objects,
+        "shown": voting.shown,
         "rounds": voting.rounds,
         "voters": run.voters,
         "radius": voting.radius,
@@ -110,7 +118,11 @@ def runs_within(run: RunParameters, epsilon: float, delta: float) -> int:
 def _show(found: dict[str, Any]) -> None:
     budget = found["budget"]
     rows = [
-        ("objects in a round (m)", f"{found['objects']}", "one of them is shown to the client"),
+        (
+            "objects in a round (m)",
+            f"{found['objects']}",
+            f"at most; up to {found['shown']} of them shown to the client",
+        ),
         ("horizon (T)", f"{found['rounds']:,}", "rounds in a client's run"),
         ("most voters (n)", f"{found['voters']:,}", "further ones are refused"),
         (

@@ -78,19 +78,22 @@ class PureRelease(PrivacyEvent):
 
 @dataclass(frozen=True, slots=True)
 class TruncatedChoice(PrivacyEvent):
-    """One object drawn by the p-REC rule from the votes of at least `survivors` voters.
+    """Objects drawn by the p-REC rule from the votes of at least `survivors` voters: one, or more.
 
-    `sharpness` and `uniform_share` are the paper's lambda and gamma. Neighbouring inputs differ by
-    one voter's vote being there or not. `discreet.privacy.truncated` proves `epsilon`.
+    `sharpness` and `uniform_share` are the paper's lambda and gamma, `shown` is how many objects
+    are drawn. Neighbouring inputs differ by one voter's vote being there or not.
+    `discreet.privacy.truncated` proves `epsilon`.
     """
 
     objects: int
     sharpness: float
     uniform_share: float
     survivors: int
+    shown: int = 1
 
     def __post_init__(self) -> None:
         _at_least("objects", self.objects, 1)
+        _at_least("shown", self.shown, 1)
         _at_least("survivors", self.survivors, 1)
         _positive("sharpness", self.sharpness)
         # The bound is proved where truncation has a meaning: exp(sharpness / (2 objects)) >= 2.
@@ -101,7 +104,7 @@ class TruncatedChoice(PrivacyEvent):
 
     @property
     def epsilon(self) -> float:
-        """The most that one draw can lose, either way, to one voter's vote."""
+        """The most that all draws together can lose, either way, to one voter's vote."""
         excess = math.expm1(self.sharpness / (2 * self.objects))
         odds = self.uniform_share / (self.objects * (1 - self.uniform_share))
         factor = (
@@ -110,6 +113,8 @@ class TruncatedChoice(PrivacyEvent):
             + max(0.0, 1 / (odds * self.objects * excess) - 1)
             + 1 / (self.objects * excess)
         )
+        # Each further draw costs 3/4 of the sharpness; the last object that is left is not drawn.
+        factor += 0.75 * max(0, min(self.shown, self.objects - 1) - 1)
         exact = factor * self.sharpness * math.log1p(1 / self.survivors)
         # For the roundings of this formula, and of the mechanism's fixed-point weights.
         return exact * (1 + 2.0**-40) + 2.0**-40

@@ -16,11 +16,25 @@ With phi(x) = exp(lambda x) - exp(lambda rho) above rho and 0 below, and F = sum
 
     P(j) = gamma / m + (1 - gamma) * phi(x_j) / F.
 
+If there are fewer objects than m, the others are taken to have no votes, and their chance, which is
+gamma / m each, goes to those that there are in equal parts: as if one of them were drawn, and a
+random one shown in its place. That is post-processing, so all that follows holds with m.
+
+Several objects (`choose_several`, ours; the paper shows one): the first as above, each further one
+among those that are left, in proportion to
+
+    exp(lambda / 2 * min(x_j - rho, x* - rho)), below 0 taken as 0,
+
+x* being the largest share of an object drawn so far. A further draw depends on the votes only if
+some object drawn before *and* some object that is left have shares above rho: the proof of what a
+run of draws reveals needs that (`discreet.families.p_rec.model`).
+
 Guarantee. Protects one voter against whoever sees the object drawn. Neighbouring inputs: one vote
 is there or not, and both inputs hold at least `survivors` votes (the caller must see to that, by a
-test that it pays for; fewer votes are refused here). Then |ln P(j) / P'(j)| <= `event.epsilon`:
+test that it pays for; fewer votes are refused here). Then |ln P(j) / P'(j)| <= `event.epsilon`,
+j being one object or a list of k of them:
 
-    epsilon = K * lambda * ln(1 + 1 / survivors),
+    epsilon = (K + 3/4 (min(k, m - 1) - 1)) * lambda * ln(1 + 1 / survivors),
     K = 1 + ln(1 + 1 / (e g)) / lambda + (c - 1) + 1 / (m (tau - 1)),
     tau = exp(lambda / (2 m)),  g = gamma / (m (1 - gamma)),  c = max(1, 1 / (g m (tau - 1))).
 
@@ -55,6 +69,15 @@ W(1 / (e g)) / lambda, and W(z) <= ln(1 + z)). Because 1/(gF + phi_j) * F = B_j 
     (1 - x_k) s_k = (1 - x_j) s_k + y s_k <= (1 - x_j) + y / (1 + exp(lambda y)), and the last
     fraction is at most Y because g <= 1. In both cases at most c + Y + v = K.
 
+A further draw. Given what was drawn before, |d ln P(j)| = |dq_j - sum of P(i) dq_i| is at most by
+what two of the exponents q move apart. In units of lambda/2 dw/w an exponent follows the smaller of
+x_j and x*, or stays where that is below rho. If k holds x*, those that follow x* rise by 1 - x*,
+and one that follows its own x_i <= x* falls by no more than x*: 1 at most. If k is left, its own
+rises by at most 1 - x_k; another i falls by at most the smaller of x_i and x*, which with x_k are
+shares of three different objects, so by at most (1 - x_k) / 2: 3/2 at most. Otherwise none rises
+and none falls by more than 1/2. So |d ln P(j)| <= 3/4 lambda dw/w. The chances of the draws
+multiply, so their losses add; and of the m objects the last one that is left is certain.
+
 Arithmetic. Exponentials are fixed-point integers with relative error below 2**-115; so phi, whose
 argument exceeds rho by at least 1 / (2 m W) when it is not 0, has relative error below 2**-70,
 probabilities below 2**-68, and their log-ratio below 2**-66, to which the draw adds its bias. The
@@ -63,7 +86,8 @@ as gamma grows. Each draw performs the same operations whatever the votes.
 """
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -100,6 +124,7 @@ class TruncatedExponential:
     survivors: int
     event: TruncatedChoice = field(init=False, repr=False, compare=False)
     _share: int = field(init=False, repr=False, compare=False)
+    _half_powers: tuple[tuple[int, ...], ...] = field(init=False, repr=False, compare=False)
     _powers: tuple[tuple[int, ...], ...] = field(init=False, repr=False, compare=False)
     _threshold: int = field(init=False, repr=False, compare=False)
     _bits: int = field(init=False, repr=False, compare=False)
@@ -115,6 +140,7 @@ class TruncatedExponential:
         set_field(self, "event", event)
         set_field(self, "_share", math.ceil(Fraction(self.uniform_share) * 2**_SHARE_BITS))
         set_field(self, "_powers", powers)
+        set_field(self, "_half_powers", _powers(self.sharpness / 2))
         set_field(self, "_threshold", _exponential(powers, 1, 2 * self.objects))
         # The weights sum to 2**64 * objects * F, and F is at most objects * exp(sharpness).
         bits = _SHARE_BITS + 2 * self.objects.bit_length() + powers[0][1].bit_length()
@@ -140,7 +166,8 @@ class TruncatedExponential:
     def weights(self, votes: Votes) -> Weights:
         """Return the integers to which the objects' probabilities are proportional.
 
-        They are gamma F + m (1 - gamma) phi_j, times 2**64, in the fixed point of `_powers`.
+        They are gamma F + m (1 - gamma) phi_j, times 2**64, in the fixed point of `_powers`; if
+        there are fewer objects than m, each has its part of what the others would have.
         """
         counts, total = self._counts(votes)
         excess = []
@@ -150,7 +177,28 @@ class TruncatedExponential:
             excess.append(phi if 2 * self.objects * count > total else 0)
         floor = self._share * sum(excess)
         slope = self.objects * (2**_SHARE_BITS - self._share)
-        return np.array([floor + slope * phi for phi in excess], dtype=object)
+        missing = self.objects - len(counts)
+        if not missing:
+            return np.array([floor + slope * phi for phi in excess], dtype=object)
+        here = len(counts)
+        return np.array(
+            [here * (floor + slope * phi) + missing * floor for phi in excess], dtype=object
+        )
+
+    def further_weights(self, votes: Votes, *, drawn: Sequence[int]) -> dict[int, int]:
+        """Return integers to which the chances of all objects but those drawn are proportional."""
+        counts, total = self._counts(votes)
+        most = max(counts[position] for position in drawn)
+        left = [position for position in range(len(counts)) if position not in drawn]
+        whole = 2 * self.objects * total
+        return {
+            position: _exponential(
+                self._half_powers,
+                max(2 * self.objects * min(counts[position], most) - total, 0),
+                whole,
+            )
+            for position in left
+        }
 
     def probabilities(self, votes: Votes) -> Floats:
         """Return the objects' probabilities, rounded to double precision."""
@@ -161,12 +209,31 @@ class TruncatedExponential:
     def choose(self, *, votes: Votes, noise: NoiseSource) -> Released[int]:
         """Return the position of one object."""
         weights = list(self.weights(votes))
-        return Released(draw_counted(weights, noise, bits=self._bits), self.event)
+        bits = self._bits
+        if len(weights) < self.objects:
+            bits += self.objects.bit_length()
+        return Released(draw_counted(weights, noise, bits=bits), self.event)
+
+    def choose_several(
+        self, *, votes: Votes, limit: int, noise: NoiseSource
+    ) -> Released[tuple[int, ...]]:
+        """Return the positions of `limit` different objects, in the order in which to show them."""
+        if not 1 <= limit <= len(votes):
+            raise InvalidArgument("limit", "must be from 1 to the number of objects")
+        drawn = [self.choose(votes=votes, noise=noise).value]
+        bits = self._half_powers[0][1].bit_length() + self.objects.bit_length() + SPARE
+        for _ in range(limit - 1):
+            left = self.further_weights(votes, drawn=drawn)
+            place = draw_counted(list(left.values()), noise, bits=bits)
+            drawn.append(list(left)[place])
+        return Released(tuple(drawn), replace(self.event, shown=limit))
 
     def _counts(self, votes: Votes) -> tuple[list[int], int]:
         array = np.asarray(votes)
-        if array.shape != (self.objects,):
-            raise InvalidArgument("votes", "must have one count for each object")
+        if array.ndim != 1 or not 1 <= len(array) <= self.objects:
+            raise InvalidArgument(
+                "votes", f"must have one count for each object, of which there are {self.objects}"
+            )
         if array.dtype.kind not in "iu":
             raise InvalidArgument("votes", "must be integers")
         counts = [int(count) for count in array]
@@ -178,7 +245,7 @@ class TruncatedExponential:
         return counts, total
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=128)
 def _powers(sharpness: float) -> tuple[tuple[int, ...], ...]:
     """Return, for each place of a share in base 256, exp(sharpness * digit / 256**place).
 

@@ -1,5 +1,7 @@
 """Credits against a naive reading of algorithm 2, voter by voter, with the rule for silence."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -17,13 +19,13 @@ class Naive:
         of_diversity, of_radius = self.credit[voter]
         return of_radius > 0 and of_diversity + of_radius > 0
 
-    def update(self, ballots: list[int], chosen: int, liked: bool) -> None:
+    def update(self, ballots: list[int], liked: int | None, disliked: list[int]) -> None:
         for voter, ballot in enumerate(ballots):
             # Whoever has stopped counting never counts again: both credits only fall.
-            if ballot == 0 or (liked and ballot != chosen + 1):
-                self.credit[voter][0] -= 1
-            elif not liked and ballot == chosen + 1:
+            if ballot - 1 in disliked:
                 self.credit[voter][1] -= 1
+            elif ballot == 0 or (liked is not None and ballot != liked + 1):
+                self.credit[voter][0] -= 1
 
     def tally(self, ballots: list[int], objects: int) -> tuple[list[int], int]:
         votes, credit = [0] * objects, 0
@@ -49,17 +51,19 @@ class TestAgainstTheNaiveReading:
             ballots = rng.integers(0 if at % 3 else 1, objects + 1, voters).tolist()
             tally = credits.tally(ballots=packed(ballots), objects=objects)
             assert (tally.votes.tolist(), tally.credit) == naive.tally(ballots, objects)
-            chosen, liked = int(rng.integers(objects)), bool(rng.integers(2))
-            credits.update(ballots=packed(ballots), chosen=chosen, liked=liked)
-            naive.update(ballots, chosen, liked)
+            # One object, or several; one of them is liked, or none.
+            shown = rng.permutation(objects)[: int(rng.integers(1, objects + 1))].tolist()
+            liked = shown.pop() if rng.integers(2) else None
+            credits.update(ballots=packed(ballots), liked=liked, disliked=shown)
+            naive.update(ballots, liked, shown)
             assert credits.counting.sum() == sum(map(naive.counts, range(voters)))
         assert credits.answered == 12 + 3 * (diversity + radius)
 
     def test_who_joins_late_was_silent_until_then(self) -> None:
         early, late = Credits(diversity=1, radius=1), Credits(diversity=1, radius=1)
         for round_ in ([1, 2, 1], [2, 2, 1]):
-            early.update(ballots=packed([*round_, 0, 0]), chosen=0, liked=True)
-            late.update(ballots=packed(round_), chosen=0, liked=True)
+            early.update(ballots=packed([*round_, 0, 0]), liked=0)
+            late.update(ballots=packed(round_), liked=0)
         now = packed([1, 1, 1, 2, 2])
         one, other = (credits.tally(ballots=now, objects=2) for credits in (early, late))
         assert one.votes.tolist() == other.votes.tolist()
@@ -69,11 +73,11 @@ class TestAgainstTheNaiveReading:
     def test_a_short_page_is_silence_of_the_rest(self, liked: bool) -> None:
         short, long = Credits(diversity=1, radius=0), Credits(diversity=1, radius=0)
         # Nobody voted for what was disliked; the last two are silent in the second round.
-        chosen = 0 if liked else 2
+        opinion: dict[str, Any] = {"liked": 0} if liked else {"disliked": [2]}
         for ballots in ([1, 1, 1, 1], [1, 2, 0, 0]):
-            long.update(ballots=packed(ballots), chosen=chosen, liked=liked)
+            long.update(ballots=packed(ballots), **opinion)
         for ballots in ([1, 1, 1, 1], [1, 2]):
-            short.update(ballots=packed(ballots), chosen=chosen, liked=liked)
+            short.update(ballots=packed(ballots), **opinion)
         now = packed([2, 2, 2, 2])
         one, other = (credits.tally(ballots=now, objects=3) for credits in (short, long))
         assert one.votes.tolist() == other.votes.tolist()
@@ -82,9 +86,9 @@ class TestAgainstTheNaiveReading:
 
 def test_a_copy_is_updated_by_itself() -> None:
     credits = Credits(diversity=1, radius=1)
-    credits.update(ballots=packed([1, 2, 2]), chosen=0, liked=True)
+    credits.update(ballots=packed([1, 2, 2]), liked=0)
     twin = credits.copy()
-    twin.update(ballots=packed([1, 1, 2]), chosen=0, liked=False)
+    twin.update(ballots=packed([1, 1, 2]), disliked=[0])
     now = packed([1, 1, 1])
     assert credits.tally(ballots=now, objects=2).credit == 5 + 4 + 4
     assert twin.tally(ballots=now, objects=2).credit == 4 + 3 + 4

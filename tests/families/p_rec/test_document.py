@@ -36,6 +36,7 @@ def test_items_cannot_be_added_later_either() -> None:
     ("field", "changes"),
     [
         ("objects", {"objects": 3}),
+        ("most_shown", {"most_shown": 2}),
         ("peers", {"peers": 160}),
         ("radius", {"radius": 1}),
         ("diversity", {"diversity": 1}),

@@ -5,6 +5,7 @@ import pytest
 from discreet.errors import StateOverflow
 from discreet.families.p_rec.history import (
     AnswerRecord,
+    ClientAnswer,
     ClientHistory,
     ClientOpinion,
     RunRecord,
@@ -26,6 +27,7 @@ def history_of(*records: AnswerRecord | RunRecord) -> ClientHistory:
     [
         *(AnswerRecord(7, 199, True, opinion) for opinion in ClientOpinion),
         AnswerRecord(2**32 - 1, 0, False),
+        AnswerRecord(0, 3, True, LIKED, 199),
         RunRecord(0),
         RunRecord(-(2**55)),
         RunRecord(2**55 - 1),
@@ -44,7 +46,7 @@ def test_noise_that_does_not_fit_is_refused() -> None:
 def test_reading_on_replaces_the_pending_answer() -> None:
     run, first = RunRecord(3), AnswerRecord(0, 1, True)
     history = history_of(run, first)
-    assert history.pending == first
+    assert history.pending == ClientAnswer((first,))
     assert history.settled == 1
     given = first.with_opinion(LIKED)
     second = AnswerRecord(1, 0, True)
@@ -57,8 +59,8 @@ def test_reading_on_replaces_the_pending_answer() -> None:
 def test_answers_are_found_by_their_rounds() -> None:
     first, second = AnswerRecord(5, 1, True, LIKED), AnswerRecord(0, 1, True, DISLIKED)
     history = history_of(RunRecord(0), first, second)
-    assert history.find(5) == (1, first)
-    assert history.find(0) == (2, second)
+    assert history.find(5) == (1, ClientAnswer((first,)))
+    assert history.find(0) == (2, ClientAnswer((second,)))
     assert history.find(1) is None
     assert history.next_round() == 1
 
@@ -74,7 +76,7 @@ def test_a_run_is_what_follows_its_beginning() -> None:
     history = history_of(RunRecord(4), old, RunRecord(-9), late)
     run = history.run()
     assert run is not None
-    assert (run.number, run.offset, list(run.answers)) == (2, -9, [late])
+    assert (run.number, run.offset, list(run.answers)) == (2, -9, [ClientAnswer((late,))])
     assert not run.ended
     earlier = history_of(RunRecord(4), old).run()
     assert earlier is not None
@@ -90,4 +92,60 @@ def test_which_answers_were_paid_for() -> None:
     assert paid == [False, True, True, False, True]
     # The next answer would still belong to the last run; the one after it would not.
     assert history.was_paid(7, horizon=2)
+    history.read(AnswerRecord(5, 0, False, LIKED).encode(), position=7)
     assert not history.was_paid(8, horizon=2)
+
+
+def list_of(round: int, *opinions: ClientOpinion) -> ClientAnswer:
+    """An answer whose objects are 5, 6 and so on."""
+    new = ClientAnswer.new(round, range(5, 5 + len(opinions)), True)
+    return ClientAnswer(
+        tuple(one.with_opinion(of) for one, of in zip(new.records, opinions, strict=True))
+    )
+
+
+def test_a_list_is_one_answer_wherever_it_stands() -> None:
+    first, second = list_of(0, LIKED, DISLIKED), list_of(1, PENDING, LIKED, PENDING)
+    history = history_of(RunRecord(0), *first.records, *second.records)
+    assert history.find(0) == (1, first)
+    assert history.find(1) == (3, second)
+    assert history.pending == second
+    assert history.settled == 3
+    run = history.run()
+    assert run is not None
+    assert list(run.answers) == [first, second]
+    # A run of two rounds is over after two answers, however many objects they have.
+    assert [history.was_paid(at, horizon=2) for at in (1, 3, 6)] == [True, True, False]
+    third = list_of(2, PENDING)
+    gone = second.passed_over()
+    history.read(gone.encode() + third.encode(), position=history.settled)
+    assert history.find(1) == (3, gone)
+    assert history.pending == third
+    assert history.next_round() == 3
+
+
+@pytest.mark.parametrize(
+    ("opinions", "liked", "disliked", "incomplete", "awaited"),
+    [
+        ((PENDING, PENDING), None, (), True, True),
+        ((DISLIKED, PENDING), None, (5,), True, True),
+        ((DISLIKED, DISLIKED), None, (5, 6), False, False),
+        # One like counts, the first in the list.
+        ((LIKED, LIKED), 5, (), False, False),
+        ((DISLIKED, LIKED, PENDING), 6, (5,), True, False),
+        # Passed over: disliked if nothing was liked, and only then.
+        ((SKIPPED, DISLIKED), None, (5, 6), False, False),
+        ((SKIPPED, LIKED, DISLIKED), 6, (7,), False, False),
+    ],
+)
+def test_what_a_list_says(
+    opinions: tuple[ClientOpinion, ...],
+    liked: int | None,
+    disliked: tuple[int, ...],
+    incomplete: bool,
+    awaited: bool,
+) -> None:
+    answer = list_of(0, *opinions)
+    assert (answer.liked, answer.disliked) == (liked, disliked)
+    assert (answer.incomplete, answer.awaited) == (incomplete, awaited)
+    assert not answer.passed_over().incomplete

@@ -123,5 +123,5 @@ async def test_no_other_clients_answer_depends_on_it() -> None:
 
 
 def test_a_place_survives_its_token() -> None:
-    place = AnswerPlace(b"12345678", 70_000, 2**31)
+    place = AnswerPlace(b"12345678", 70_000, 2**31, 200)
     assert AnswerPlace.decode(place.encode()) == place

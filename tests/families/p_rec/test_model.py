@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.families.p_rec.credits import Ballots, Credits
-from discreet.families.p_rec.model import DrawnObject, RunView, begin_run, draw
+from discreet.families.p_rec.model import DrawnObjects, RoundQuestion, RunView, begin_run, draw
 from discreet.families.p_rec.run_parameters import RunParameters, VotingParameters, parameters_for
 from discreet.privacy.noise import NoiseSource
 from discreet.research.noise import SeededNoise
@@ -24,9 +24,9 @@ def fresh() -> Credits:
 
 def drawn_from(
     run: RunParameters, credits: Credits, offset: int, ballots: Ballots, noise: NoiseSource
-) -> DrawnObject:
+) -> DrawnObjects:
     view = RunView(credits.tally(ballots=ballots, objects=3), offset)
-    (drawn,) = draw(run, [view], noise)
+    (drawn,) = draw(run, [RoundQuestion(3, view)], noise)
     return drawn
 
 
@@ -42,12 +42,15 @@ class Play:
             theirs = rng.integers(1, 4, others)
             ballots = np.concatenate([np.full(peers, wanted + 1), theirs]).astype(np.uint8)
             if self.ended:
-                (drawn,) = draw(run, [None], noise)
+                (drawn,) = draw(run, [RoundQuestion(3)], noise)
             else:
                 drawn = drawn_from(run, self.credits, offset, ballots, noise)
             self.ended = not drawn.used_votes
-            liked = drawn.chosen == wanted
-            self.credits.update(ballots=ballots, chosen=drawn.chosen, liked=liked)
+            liked = drawn.chosen == (wanted,)
+            if liked:
+                self.credits.update(ballots=ballots, liked=wanted)
+            else:
+                self.credits.update(ballots=ballots, disliked=drawn.chosen)
             self.lost += not liked
 
 
@@ -109,7 +112,8 @@ class TestDraw:
         run = run_of()
         ballots = np.repeat(np.array([1, 2, 3], dtype=np.uint8), [1400, 1350, 1250])
         view = RunView(fresh().tally(ballots=ballots, objects=3), 0)
-        drawn = Counter(one.chosen for one in draw(run, [view] * 2000, SeededNoise(7)))
+        question = RoundQuestion(3, view)
+        drawn = Counter(one.chosen[0] for one in draw(run, [question] * 2000, SeededNoise(7)))
         expected = VOTING.rule(run.survivors).probabilities(np.array([1400, 1350, 1250]))
         for place, share in enumerate(expected):
             assert abs(drawn[place] / 2000 - share) < 6 * np.sqrt(share * (1 - share) / 2000)
@@ -117,7 +121,7 @@ class TestDraw:
 
     @pytest.mark.parametrize("seed", range(3))
     def test_without_a_view_the_draw_is_uniform(self, seed: int) -> None:
-        drawn = draw(run_of(), [None] * 3000, SeededNoise(seed))
+        drawn = draw(run_of(), [RoundQuestion(3)] * 3000, SeededNoise(seed))
         assert not any(one.used_votes for one in drawn)
         counts = Counter(one.chosen for one in drawn)
         # 1000 +- 26, six standard deviations; a share wrong by 30% would be 300 off.
@@ -131,11 +135,36 @@ class TestDraw:
             ballots = votes.astype(np.uint8)
             views += [RunView(fresh().tally(ballots=ballots, objects=3), 0), None]
         before = [view and view.tally.votes.copy() for view in views]
-        drawn = draw(run, views, SeededNoise(9))
+        questions = [RoundQuestion(3, view) for view in views]
+        drawn = draw(run, questions, SeededNoise(9))
         assert [one.used_votes for one in drawn] == [True, False, False, False, True, False]
         # The uniform share is 1/99 here: with this seed both follow the votes.
-        assert (drawn[0].chosen, drawn[4].chosen) == (1, 2)
-        assert draw(run, views, SeededNoise(9)) == drawn
+        assert (drawn[0].chosen, drawn[4].chosen) == ((1,), (2,))
+        assert draw(run, questions, SeededNoise(9)) == drawn
         for view, votes in zip(views, before, strict=True):
             assert view is None or (view.tally.votes == votes).all()
         assert draw(run, [], SeededNoise(9)) == []
+
+    def test_a_list_holds_different_objects_by_the_votes_or_at_random(self) -> None:
+        run = run_of()
+        ballots = np.repeat(np.array([1, 2, 3], dtype=np.uint8), [2200, 1800, 0])
+        view = RunView(fresh().tally(ballots=ballots, objects=3), 0)
+        asked = [RoundQuestion(3, view, 2)] * 400
+        lists = [one.chosen for one in draw(run, asked, SeededNoise(11))]
+        assert all(len(set(one)) == 2 for one in lists)
+        # The two that have votes are nearly always the two; one in 99 first objects is random.
+        assert sum(set(one) == {0, 1} for one in lists) > 360
+        without = [
+            one.chosen for one in draw(run, [RoundQuestion(3, None, 2)] * 600, SeededNoise(1))
+        ]
+        assert len(set(without)) == 6
+        # 200 +- 12, six standard deviations.
+        assert abs(sum(2 not in one for one in without) - 200) < 72
+
+    def test_a_round_of_few_objects_is_drawn_whole(self) -> None:
+        run = run_of()
+        ballots = np.repeat(np.array([1, 2], dtype=np.uint8), [2200, 1800])
+        view = RunView(fresh().tally(ballots=ballots, objects=2), 0)
+        for seen in (view, None):
+            (drawn,) = draw(run, [RoundQuestion(2, seen, 3)], SeededNoise(2))
+            assert sorted(drawn.chosen) == [0, 1]

@@ -1,14 +1,18 @@
 """The claim of the p-REC rule: one vote more or less, every way in which the others may stand."""
 
+import math
 from collections.abc import Hashable, Iterator
-from functools import partial
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache, partial
 from itertools import product
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.claims import AuditRun, Claim, Finding, Method
+from discreet.audit.claims import AuditRun, Claim, Finding, Method, PlantedFault
+from discreet.audit.enclosures import exceeds_exp, float_above, log_interval
 from discreet.audit.examine_exact import from_weights
 from discreet.audit.examine_worlds import (
     Enumerated,
@@ -70,9 +74,68 @@ def weighed_pairs(mechanism: TruncatedExponential) -> Enumerated:
     return frozenset({mechanism.event}), pairs
 
 
+@lru_cache(maxsize=4096)
+def law_of_draw(rule: TruncatedExponential, votes: Votes) -> tuple[Fraction, ...]:
+    """Return the chance of every object."""
+    weights = [int(weight) for weight in rule.weights(np.array(votes))]
+    total = sum(weights)
+    return tuple(Fraction(weight, total) for weight in weights)
+
+
+@lru_cache(maxsize=16_384)
+def law_of_lists(rule: TruncatedExponential, votes: Votes, limit: int) -> dict[Votes, Fraction]:
+    """Return the chance of every list of so many objects."""
+    if limit == 1:
+        return {(drawn,): chance for drawn, chance in enumerate(law_of_draw(rule, votes))}
+    law = {}
+    for drawn, chance in law_of_lists(rule, votes, limit - 1).items():
+        weights = rule.further_weights(np.array(votes), drawn=drawn)
+        total = sum(weights.values())
+        for further, weight in weights.items():
+            law[*drawn, further] = chance * Fraction(weight, total)
+    return law
+
+
+def spreads_of(votes: int, objects: int) -> Iterator[Votes]:
+    """Yield every way to spread votes over objects, the most voted ones first."""
+    if objects == 1:
+        yield (votes,)
+        return
+    for first in range(votes, -1, -1):
+        for rest in spreads_of(votes - first, objects - 1):
+            if rest[0] <= first:
+                yield (first, *rest)
+
+
+def worst_list(rule: TruncatedExponential, limit: int) -> Fraction:
+    """Return the largest ratio of a list's chances, for every number of objects and every vote."""
+    worst = Fraction(1)
+    for objects in range(2, rule.objects + 1):
+        for votes in spreads_of(rule.survivors + 1, objects):
+            full = law_of_lists(rule, votes, min(limit, objects))
+            for mine in range(objects):
+                if votes[mine]:
+                    fewer = (*votes[:mine], votes[mine] - 1, *votes[mine + 1 :])
+                    less = law_of_lists(rule, fewer, min(limit, objects))
+                    worst = max(worst, *(max(p / less[at], less[at] / p) for at, p in full.items()))
+    return worst
+
+
+def judged_ratio(worst: Fraction, claimed: float) -> Finding:
+    """Compare a worst ratio of chances with an epsilon."""
+    holds = not exceeds_exp(worst, Fraction(claimed))
+    return Finding(claimed, float_above(log_interval(worst).high), holds)
+
+
 def _one_more(votes: Votes) -> Iterator[Votes]:
     for place in range(len(votes)):
         yield (*votes[:place], votes[place] + 1, *votes[place + 1 :])
+
+
+_FIVE = TruncatedExponential(
+    objects=5, sharpness=10 * math.log(1_000), uniform_share=0.5, survivors=8
+)
+"""So much chance that the first draw reveals little: what further ones reveal is seen."""
 
 
 def claims() -> Iterator[Claim]:
@@ -99,3 +162,19 @@ def claims() -> Iterator[Claim]:
             return examine_epsilon(weighed_pairs(mechanism))
 
         yield Claim(f"{name}: epsilon", Method.EXACT, epsilon)
+    for limit in (2, 4):
+
+        def several(_: AuditRun, limit: int = limit) -> Finding:
+            charged = replace(_FIVE.event, shown=limit).epsilon
+            return judged_ratio(worst_list(_FIVE, limit), charged)
+
+        name = f"truncated choice of {limit} of up to 5 objects by 8 votes"
+        yield Claim(f"{name}: epsilon", Method.EXACT, several)
+
+
+def faults() -> Iterator[PlantedFault]:
+    """Yield a mistake in what a list of objects is charged."""
+    yield PlantedFault(
+        "truncated choice of 4 objects charged as one draw",
+        lambda _: judged_ratio(worst_list(_FIVE, 4), _FIVE.event.epsilon),
+    )

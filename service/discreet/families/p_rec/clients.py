@@ -21,10 +21,10 @@ from discreet.families.contract import Recommender
 from discreet.families.p_rec.credits import Credits
 from discreet.families.p_rec.history import (
     MARK_BYTES,
-    AnswerRecord,
+    ClientAnswer,
     ClientHistory,
-    ClientOpinion,
     CurrentRun,
+    RunRecord,
 )
 from discreet.families.p_rec.model import RunView
 from discreet.families.p_rec.rounds import Round
@@ -74,8 +74,8 @@ class OwnRound:
     round: Round
     position: int
     paid: bool
-    kept: AnswerRecord | None = None
-    skipped: AnswerRecord | None = None
+    kept: ClientAnswer | None = None
+    skipped: ClientAnswer | None = None
     view: RunView | None = None
 
 
@@ -155,7 +155,7 @@ class ClientStates:
 
     async def credits(self, state: ClientState, run: CurrentRun) -> Credits:
         """Return the voters' credits after all answers of the run that have an opinion."""
-        answers = [one for one in run.answers if one.opinion is not ClientOpinion.PENDING]
+        answers = [one for one in run.answers if not one.incomplete]
         while True:
             basis = (run.number, self._votes.erasures)
             if state.credits is None or state.basis != basis:
@@ -167,8 +167,7 @@ class ClientStates:
             # A long replay over votes in memory would keep other requests waiting.
             await asyncio.sleep(0)
             for one, votes in zip(some, ballots, strict=True):
-                liked = one.opinion is ClientOpinion.LIKED
-                state.credits.update(ballots=votes, chosen=one.chosen, liked=liked)
+                state.credits.update(ballots=votes, liked=one.liked, disliked=one.disliked)
             state.replayed += len(some)
 
     def _full_credits(self) -> Credits:
@@ -207,7 +206,7 @@ class ClientStates:
             history = ClientHistory() if state is None else state.history
             if round_id is not None:
                 one = await self._votes.rounds.require(round_id)
-            elif history.pending is not None:
+            elif history.pending is not None and history.pending.awaited:
                 found = await self._votes.rounds.by_number(history.pending.round)
                 assert found is not None, "a round that was answered has its objects"
                 one = found
@@ -236,10 +235,32 @@ class ClientStates:
             # On a copy: the client's opinion may still arrive before the answer is stored.
             (skipped,) = await self._votes.ballots([pending.round])
             credits = credits.copy()
-            credits.update(ballots=skipped, chosen=pending.chosen, liked=False)
+            gone = pending.passed_over()
+            credits.update(ballots=skipped, liked=gone.liked, disliked=gone.disliked)
         (ballots,) = await self._votes.ballots([one.number])
-        tally = credits.tally(ballots=ballots, objects=self._voting.objects)
+        tally = credits.tally(ballots=ballots, objects=len(one.objects))
         return RunView(tally, 0 if run is None else run.offset)
+
+    async def keep(
+        self, client: bytes, own: OwnRound, begun: RunRecord | None, answer: ClientAnswer
+    ) -> bool:
+        """Write an answer behind what was read, if nothing else was written there."""
+        page, history = self.page(client), own.history
+        content = (b"" if begun is None else begun.encode()) + answer.encode()
+        if own.skipped is None:
+            length = await self._store.append_page(
+                page=page, content=content, expected=history.length
+            )
+            return length is not None
+        # The pending answer is also the guard: whoever goes on, or gives an opinion, changes it.
+        pending = own.skipped.encode()
+        at = history.length - len(pending)
+        written = await self._store.write_page(
+            page=page,
+            writes=[(at, own.skipped.passed_over().encode()), (history.length, content)],
+            guard=(at, pending),
+        )
+        return written.done
 
     async def forget(self, client: bytes) -> int:
         """Erase a client's history; return how many there were."""

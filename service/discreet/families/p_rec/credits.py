@@ -4,12 +4,13 @@ Algorithm 2, procedure UpdateCreditAndWeight. A voter starts with 2D of D-credit
 R-credit, and counts while the R-credit and the sum of both are above 0. Kept are the R-credit and
 the sum, a byte each where they fit; a voter who has stopped counting has the sum 0 for ever.
 
-One rule is ours: a voter who is silent in a round that the client answered loses one of the
+Two rules are ours. A voter who is silent in a round that the client answered loses one of the
 sum. The paper has everybody vote in every round. Where that is not so, silent voters must not keep
 credit for nothing: the proof in `model` needs each round that can leak to take its share of all
-credit there is.
+credit there is. For the same reason one like counts where several objects were shown: the first.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,18 +89,26 @@ class Credits:
         worth = voting * (ballots != SILENT)
         return VoteTally(counted[1:].astype(np.int64), int(worth.sum(dtype=np.int64)))
 
-    def update(self, *, ballots: Ballots, chosen: int, liked: bool) -> None:
-        """Take credit from those who contradicted the client, and from the silent."""
+    def update(
+        self, *, ballots: Ballots, liked: int | None = None, disliked: Sequence[int] = ()
+    ) -> None:
+        """Take credit from those who contradicted the client, and from the silent.
+
+        `liked` and `disliked` are places of objects that were shown. Whoever voted for what was
+        disliked loses one of both credits; if something was liked, whoever voted for anything else
+        loses one of the sum. Nobody loses more than one in a round.
+        """
         self._reach(len(ballots))
         self._answered += 1
         voting, rest = self._sum[: len(ballots)], self._sum[len(ballots) :]
-        agreed = ballots == chosen + 1
-        if liked:
-            voting -= ~agreed & (voting != 0)
-        else:
+        against = np.zeros(len(ballots), dtype=np.bool_)
+        for place in disliked:
+            against |= ballots == place + 1
+        loses = against | (ballots == SILENT) if liked is None else ballots != liked + 1
+        voting -= loses & (voting != 0)
+        if len(disliked):
             radius = self._radius[: len(ballots)]
-            radius -= agreed & (radius != 0)
-            voting -= (agreed | (ballots == SILENT)) & (voting != 0)
+            radius -= against & (radius != 0)
             voting *= radius != 0
         rest -= rest != 0
 

@@ -70,7 +70,19 @@ class VotersDocument(RecommenderDocument):
 
     algorithm: Literal["p-rec"]
     objects: int = Field(
-        ge=2, le=MOST_OBJECTS, strict=True, description="How many objects every round has (m)."
+        ge=2,
+        le=MOST_OBJECTS,
+        strict=True,
+        description="The most objects that a round has (m). Rounds have from 2 to that many, and "
+        "cost the voters the same.",
+    )
+    most_shown: int = Field(
+        default=1,
+        ge=1,
+        le=MOST_OBJECTS,
+        strict=True,
+        description="The most objects that an answer shows, the largest `limit` of a request. "
+        "Voters pay for each of them, in every run.",
     )
     horizon: int = Field(
         ge=1,
@@ -114,7 +126,7 @@ class VotersDocument(RecommenderDocument):
 
     def fixed(self) -> Mapping[str, object]:
         """What a run was charged for must hold until it ends."""
-        names = ("objects", "horizon", "peers", "radius", "diversity", "voters")
+        names = ("objects", "most_shown", "horizon", "peers", "radius", "diversity", "voters")
         own = {name: getattr(self, name) for name in names}
         return {**super().fixed(), **own, "privacy.run_delta": self.privacy.run_delta}
 

@@ -33,13 +33,15 @@ def guarantee_card(*, run: RunParameters, budget: BudgetPolicy) -> GuaranteeCard
         answers=PriceCard(
             protects="the votes, in what answers reveal",
             mechanism="AboveThreshold on the credit of those who vote, then a truncated "
-            "exponential of the votes that count, mixed with a uniform draw. A client's run is "
-            "charged to the voters' ledger before its first answer; its other answers are free",
+            "exponential of the votes that count, mixed with a uniform draw; further objects of an "
+            "answer by exponentials of half the sharpness, each of them paid for. A client's run "
+            "is charged to the voters' ledger before its first answer; its other answers are free",
             epsilon=run.event.epsilon,
             delta=run.delta,
             budget_epsilon=budget.budget.epsilon,
             budget_delta=budget.budget.delta,
-            unit=f"one client's run of up to {run.voting.rounds} rounds",
+            unit=f"one client's run of up to {run.voting.rounds} rounds of 2 to "
+            f"{run.voting.objects} objects, up to {run.voting.shown} of them shown",
         ),
         feedback=PriceCard(
             protects="nothing: clients are not protected",

@@ -1,16 +1,17 @@
-"""A client's history: a page of eight bytes a round, from which all else can be computed.
+"""A client's history: a page of eight bytes for each object shown, from which all else follows.
 
     page   = mark record*
     mark   = eight random bytes: a history that was erased and begun again has another
-    record = opinion, object, used votes, 0, round (4 bytes, little endian)
+    record = opinion, object, used votes, more, round (4 bytes, little endian)
            | "R", then the noise of the run's threshold (7 bytes, little endian, signed)
 
 An "R" begins a run that was paid for. Votes are used for the answers after it until one does not
-use them (the test said no) or the horizon is reached. An answer is pending until the client's
-opinion comes, and only the last record can be.
+use them (the test said no) or the horizon is reached. An answer is one record for each of its
+objects, in their order; `more` says how many of them follow. Only the last answer can be without
+some of the client's opinions.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -23,7 +24,7 @@ _RUN = b"R"
 
 
 class ClientOpinion(Enum):
-    """What the client thought. Going on to another round without feedback counts as dislike."""
+    """What the client thought of an object. Skipped: the client went on without saying."""
 
     PENDING = b"p"
     LIKED = b"l"
@@ -31,23 +32,99 @@ class ClientOpinion(Enum):
     SKIPPED = b"s"
 
 
+_LIKED = ClientOpinion.LIKED
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:
-    """One answer: the round's number, the object's place, and whether votes had a part in it."""
+    """An object of an answer: the round's number, its place, and whether votes had a part in it."""
 
     round: int
     chosen: int
     used_votes: bool
     opinion: ClientOpinion = ClientOpinion.PENDING
+    more: int = 0
 
     def encode(self) -> bytes:
         """Return the record."""
-        head = self.opinion.value + bytes([self.chosen, self.used_votes, 0])
+        head = self.opinion.value + bytes([self.chosen, self.used_votes, self.more])
         return head + self.round.to_bytes(4, "little")
 
     def with_opinion(self, opinion: ClientOpinion) -> "AnswerRecord":
         """Return it with the client's opinion."""
         return replace(self, opinion=opinion)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientAnswer:
+    """One answer: the records of its objects, in the order in which they are shown."""
+
+    records: tuple[AnswerRecord, ...]
+
+    @classmethod
+    def new(cls, round: int, chosen: Sequence[int], used_votes: bool) -> "ClientAnswer":
+        """Return an answer about which the client has said nothing."""
+        last = len(chosen) - 1
+        return cls(
+            tuple(
+                AnswerRecord(round, place, used_votes, more=last - at)
+                for at, place in enumerate(chosen)
+            )
+        )
+
+    @property
+    def round(self) -> int:
+        """The round's number."""
+        return self.records[0].round
+
+    @property
+    def chosen(self) -> tuple[int, ...]:
+        """The places of its objects."""
+        return tuple(one.chosen for one in self.records)
+
+    @property
+    def used_votes(self) -> bool:
+        """Whether votes had a part in it."""
+        return self.records[0].used_votes
+
+    @property
+    def liked(self) -> int | None:
+        """The place of the first object that the client liked: one at most has a part in credits,
+        or a client who likes all of them would take credit from nobody (`model`, step 2)."""
+        return next((one.chosen for one in self.records if one.opinion is _LIKED), None)
+
+    @property
+    def disliked(self) -> tuple[int, ...]:
+        """The places of what the client disliked; without a like, also of what was passed over."""
+        against = {ClientOpinion.DISLIKED}
+        if self.liked is None:
+            against.add(ClientOpinion.SKIPPED)
+        return tuple(one.chosen for one in self.records if one.opinion in against)
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether an opinion on one of its objects may still come."""
+        return any(one.opinion is ClientOpinion.PENDING for one in self.records)
+
+    @property
+    def awaited(self) -> bool:
+        """Whether nothing is liked so far, and an opinion may still come: it is shown again."""
+        return self.incomplete and self.liked is None
+
+    def passed_over(self) -> "ClientAnswer":
+        """Return it as it stands once the client goes on: no more opinions are taken."""
+        return ClientAnswer(
+            tuple(
+                one.with_opinion(ClientOpinion.SKIPPED)
+                if one.opinion is ClientOpinion.PENDING
+                else one
+                for one in self.records
+            )
+        )
+
+    def encode(self) -> bytes:
+        """Return its records."""
+        return b"".join(one.encode() for one in self.records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +154,7 @@ def decode_record(content: bytes) -> HistoryRecord:
         chosen=content[1],
         used_votes=bool(content[2]),
         opinion=ClientOpinion(content[:1]),
+        more=content[3],
     )
 
 
@@ -86,7 +164,7 @@ class CurrentRun:
 
     number: int
     offset: int
-    answers: Sequence[AnswerRecord]
+    answers: Sequence[ClientAnswer]
 
     @property
     def ended(self) -> bool:
@@ -101,6 +179,8 @@ class ClientHistory:
         self.mark = mark
         self.records: list[HistoryRecord] = []
         self._runs: list[int] = []
+        self._answers: list[int] = []
+        """Where answers begin, in order; and by the numbers of their rounds:"""
         self._positions: dict[int, int] = {}
         self._next_round = 0
 
@@ -116,37 +196,44 @@ class ClientHistory:
 
     @property
     def settled(self) -> int:
-        """How many records can never change: all, or all but the pending one."""
-        return len(self.records) - (self.pending is not None)
+        """How many records can never change: all, or all before the pending answer's."""
+        return len(self.records) if self.pending is None else self._answers[-1]
 
     @property
-    def pending(self) -> AnswerRecord | None:
-        """The answer that has no opinion yet."""
-        last = self.records[-1] if self.records else None
-        if isinstance(last, AnswerRecord) and last.opinion is ClientOpinion.PENDING:
-            return last
-        return None
+    def pending(self) -> ClientAnswer | None:
+        """The last answer, if an opinion on it may still come."""
+        last = self._answer(self._answers[-1]) if self._answers else None
+        return last if last is not None and last.incomplete else None
+
+    def _answer(self, position: int) -> ClientAnswer:
+        first = self.records[position]
+        assert isinstance(first, AnswerRecord)
+        records = self.records[position : position + 1 + first.more]
+        return ClientAnswer(tuple(one for one in records if isinstance(one, AnswerRecord)))
 
     def read(self, content: bytes, *, position: int) -> None:
         """Take over a piece of the page that begins with the record at `position`."""
-        # Only the last record may have changed, from pending to an opinion: it keeps its round.
+        # Only the last answer may have changed, by opinions: it keeps its round.
         del self.records[position:]
+        del self._answers[bisect_left(self._answers, position) :]
+        follows = 0
         for at in range(0, len(content) - RECORD_BYTES + 1, RECORD_BYTES):
             record = decode_record(content[at : at + RECORD_BYTES])
             if isinstance(record, AnswerRecord):
-                self._positions[record.round] = len(self.records)
+                if not follows:
+                    self._positions[record.round] = len(self.records)
+                    self._answers.append(len(self.records))
+                follows = record.more
             else:
                 self._runs.append(len(self.records))
             self.records.append(record)
 
-    def find(self, number: int) -> tuple[int, AnswerRecord] | None:
-        """Return where the answer of a round stands, and the answer."""
+    def find(self, number: int) -> tuple[int, ClientAnswer] | None:
+        """Return where the answer of a round begins, and the answer."""
         position = self._positions.get(number)
         if position is None or position >= len(self.records):
             return None
-        record = self.records[position]
-        assert isinstance(record, AnswerRecord)
-        return position, record
+        return position, self._answer(position)
 
     def next_round(self) -> int:
         """Return the number of the first round that was not answered."""
@@ -165,11 +252,14 @@ class ClientHistory:
             return None
         begun = self.records[self._runs[-1]]
         assert isinstance(begun, RunRecord)
-        rest = self.records[self._runs[-1] + 1 :]
-        answers = [one for one in rest if isinstance(one, AnswerRecord)]
+        first = bisect_right(self._answers, self._runs[-1])
+        answers = [self._answer(position) for position in self._answers[first:]]
         return CurrentRun(len(self._runs), begun.offset, answers)
 
     def was_paid(self, position: int, *, horizon: int) -> bool:
         """Tell whether the answer at a position belongs to a run of so many rounds."""
         run = bisect_right(self._runs, position) - 1
-        return run >= 0 and position - self._runs[run] <= horizon
+        if run < 0:
+            return False
+        before = bisect_left(self._answers, position) - bisect_left(self._answers, self._runs[run])
+        return before < horizon

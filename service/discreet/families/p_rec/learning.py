@@ -18,13 +18,13 @@ from discreet.families.p_rec.history import (
 )
 from discreet.state.stores import ClaimOutcome, Pages
 
-_PLACE = struct.Struct(f"<{MARK_BYTES}sII")
+_PLACE = struct.Struct(f"<{MARK_BYTES}sIIB")
 _ERASED = "what is known about this client was erased"
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerPlace:
-    """Where an answer stands: which history, which record of it, and about which round.
+    """Where an answer stands: which history, which record of it, which round, how many objects.
 
     It travels in the recommendation id, beside the client's digest.
     """
@@ -32,10 +32,11 @@ class AnswerPlace:
     mark: bytes
     position: int
     round: int
+    size: int
 
     def encode(self) -> bytes:
         """Return the bytes that a token carries."""
-        return _PLACE.pack(self.mark, self.position, self.round)
+        return _PLACE.pack(self.mark, self.position, self.round, self.size)
 
     @classmethod
     def decode(cls, content: bytes) -> "AnswerPlace":
@@ -53,15 +54,21 @@ def opinion_of(reward: float) -> ClientOpinion:
 
 
 async def write_opinion(
-    *, store: Pages, page: bytes, place: AnswerPlace, shown: AnswerRecord, opinion: ClientOpinion
+    *,
+    store: Pages,
+    page: bytes,
+    place: AnswerPlace,
+    index: int,
+    shown: AnswerRecord,
+    opinion: ClientOpinion,
 ) -> ClaimOutcome:
-    """Write the opinion where the answer `shown` stands, unless there is one already.
+    """Write the opinion where the object `shown` of an answer stands, unless there is one already.
 
     Raises `UnknownDecision` if that history was erased.
     """
     if await store.read_page(page=page, start=0, end=MARK_BYTES) != place.mark:
         raise UnknownDecision(_ERASED)
-    at = ClientHistory.offset_of(place.position)
+    at = ClientHistory.offset_of(place.position + index)
     written = await store.write_page(
         page=page, writes=[(at, shown.with_opinion(opinion).encode())], guard=(at, shown.encode())
     )

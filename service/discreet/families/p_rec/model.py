@@ -1,4 +1,4 @@
-"""One draw from a round's votes, as served, and the proof of what a run of draws reveals.
+"""One answer from a round's votes, as served, and the proof of what a run of answers reveals.
 
 After S. Gilbert, X. Liu, H. Yu: On Differentially Private Online Collaborative Recommendation
 Systems. ICISC 2015. Each round brings m new objects; voters vote for one each; a client is shown
@@ -7,11 +7,13 @@ it is gone. The draw and the credits are the paper's (`discreet.privacy.truncate
 `discreet.research.published.p_rec` is the paper's whole algorithm). Its privacy presumes that at
 least P voters never lose their credit, which is a promise about people nobody knows. Here a noisy
 test decides, before each round, whether enough of them are left; if not, the run goes on without
-votes.
+votes. In the paper every round has m objects and one is shown; here a round has from 2 to m, and
+up to k of them are shown, all different.
 
 | paper's symbol | name here | range |
 |---|---|---|
-| m | `objects` | 2 .. 200 |
+| m | `objects`, the most of a round | 2 .. 200 |
+| (1) | `shown`, k: the most that an answer shows | 1 .. m |
 | T | `rounds` | (2m+1)(R+1)/3 and more, so that gamma <= 1/2 |
 | R, D | `radius`, `diversity` | >= 0 |
 | P | `peers` | >= 6m |
@@ -27,8 +29,10 @@ that the voter ever casts, and in U' is not there at all. What a run of a client
 many rounds it has, is `RunParameters.event`: (epsilon, delta), or rho and delta. Mechanism:
 AboveThreshold on V_t, whose sensitivity is s, upwards for all rounds or downwards for all; then
 `TruncatedExponential` on the votes of those who count. It is presumed that a round's votes are
-fixed before its first answer; that each answer is drawn once, and the client's opinion on it (or
-dislike, in place of silence) taken before the next; and that fewer than `voters` voters come.
+fixed before its first answer; that each answer is drawn once, with at most k objects, and the
+client's opinions on it taken before the next, none after it; and that fewer than `voters` come.
+An answer counts as one liked object, the first of its list that the client liked, and those that
+were disliked; if nothing was liked, all of it was disliked, also what the client passed over.
 What a recommender promises by it is in `guarantee`.
 
 Proof. Fix one sequence of answers b with the client's opinions on them. Everybody else's credits
@@ -39,16 +43,22 @@ votes again. If it is ours, the worlds are equal from there on. If it is another
 both; C is then the credit of those who were not erased, which an erasure can only make smaller, so
 that (2) and (3) stand.
 
-(1) One draw. Let a be the number of voters in U who count and vote in this round, ours among them
-(otherwise nothing differs). Its loss is at most K lambda ln(1 + 1/(a-1)) (`truncated`). The loss is
-not 0 only if the drawn object has more than a share 1/(2m) in U or in U'. With c of the a votes in
-U, its share is c/a in U, and c/(a-1) or (c-1)/(a-1) in U'; in either case 2mc >= a.
+(1) One answer. Let a be the number of voters in U who count and vote in this round, ours among them
+(otherwise nothing differs). Its loss is at most K lambda ln(1 + 1/(a-1)), where K stands for
+the factor of `truncated`, for every list of up to k objects and every number of objects up to m.
+Call an object heavy if it has more than a share 1/(2m) in U or in U'. With c of the a votes in U,
+its share is c/a in U, and c/(a-1) or (c-1)/(a-1) in U'; in either case 2mc >= a. If the loss is not
+0, a heavy object was shown and there is another heavy one, shown or not. For either the first
+object's chance differs: then it is heavy, and some other object's chance differs too, for chances
+sum to 1 and those of objects that a round lacks do not differ. Or a further object's does: then
+some object shown before is heavy, and so is some object that was left.
 
-(2) A leak takes credit. If the object is disliked, its c >= a/(2m) voters lose one each. If it is
-liked, some other object's chance differs too, for chances sum to 1; by (1) that one has at least
-a/(2m) votes, and its voters lose one each. The silent among those who count, at least
-(C - V)/s of them, lose one each in any case. Put c = C/s and v = V/s, so that a >= v: one leak
-makes c smaller by at least (v/(2m) + c - v)/s, and loses at most K lambda/(v-1).
+(2) A leak takes credit. If nothing is liked, the heavy object that was shown was disliked, and its
+c >= a/(2m) voters lose one each. If something is liked, it is one of the two heavy objects at
+most; the voters of the other lose one each, at least a/(2m) of them. (If two likes counted, both
+could be spared, for ever.) The silent among those who count, at least (C - V)/s of them, lose one
+each in any case. Put c = C/s and v = V/s, so that a >= v: one leak makes c smaller by at least
+(v/(2m) + c - v)/s, and loses at most K lambda/(v-1).
 
 (3) All leaks. Suppose V >= w s in every round that uses votes, that is w <= v <= c. Then loss per
 c taken, K lambda s / ((v-1)(c - v(1-1/(2m)))), is largest at an end, because the denominator is
@@ -58,7 +68,7 @@ Both fall as c grows, so each leak but the last loses at most the integral over 
 all of them together at most the integral from w to n (`run_parameters`). The last loses at most
 K lambda ln(1+1/(w-1)). The sum is `votes_epsilon`, for any number of rounds.
 
-(4) The squares, for zCDP. Let L be the set of objects whose chance differs in a round. The others
+(4) The squares, for zCDP. Let L be the set of answers whose chance differs in a round. The others
 have the same chance in U and U', so L has too, and given L the draw is e-DP with the e of its
 round; hence for each order alpha the expectation of exp((alpha-1) loss - alpha (alpha-1) e^2/2
 [drawn from L]) is at most 1, and by induction that of the whole run is. The sum of e^2 over draws
@@ -103,10 +113,22 @@ class RunView:
     offset: int
 
 
-class DrawnObject(NamedTuple):
-    """The object drawn, by its place in the round, and whether votes had a part in it."""
+@dataclass(frozen=True, slots=True, eq=False)
+class RoundQuestion:
+    """What is drawn from: a round of so many objects, and how many are wanted.
 
-    chosen: int
+    Without a view, votes are not looked at: no run was paid for, or it has ended.
+    """
+
+    objects: int
+    view: RunView | None = None
+    limit: int = 1
+
+
+class DrawnObjects(NamedTuple):
+    """The objects drawn, by their places in the round, and whether votes had a part in it."""
+
+    chosen: tuple[int, ...]
     used_votes: bool
 
 
@@ -116,22 +138,25 @@ def begin_run(parameters: RunParameters, noise: NoiseSource) -> int:
 
 
 def draw(
-    parameters: RunParameters, views: Sequence[RunView | None], noise: NoiseSource
-) -> list[DrawnObject]:
-    """Draw one object of each round, by the votes if the test allows.
+    parameters: RunParameters, questions: Sequence[RoundQuestion], noise: NoiseSource
+) -> list[DrawnObjects]:
+    """Draw objects of each round, by the votes if the test allows; all of them if there are few.
 
-    Without a view, votes are not looked at: no run was paid for, or it has ended. After an answer
-    that did not use votes the run has ended. The caller stores an answer before showing it.
+    After an answer that did not use votes the run has ended. The caller stores an answer before
+    showing it, and asks for no more objects than the run was paid for.
     """
-    fresh = noise.discrete_laplace(scale=parameters.scale, size=len(views))
+    fresh = noise.discrete_laplace(scale=parameters.scale, size=len(questions))
     rule = parameters.voting.rule(parameters.survivors)
     drawn = []
-    for view, noise_now in zip(views, fresh.tolist(), strict=True):
+    for question, noise_now in zip(questions, fresh.tolist(), strict=True):
+        view, limit = question.view, min(question.limit, question.objects)
         if view is not None and _passes(parameters, view, noise_now):
-            chosen = rule.choose(votes=view.tally.votes, noise=noise).value
-            drawn.append(DrawnObject(chosen, used_votes=True))
+            chosen = rule.choose_several(votes=view.tally.votes, limit=limit, noise=noise).value
+            drawn.append(DrawnObjects(chosen, used_votes=True))
         else:
-            drawn.append(DrawnObject(draw_below(parameters.voting.objects, noise), False))
+            left = list(range(question.objects))
+            random = tuple(left.pop(draw_below(len(left), noise)) for _ in range(limit))
+            drawn.append(DrawnObjects(random, used_votes=False))
     return drawn
 
 

@@ -19,9 +19,9 @@ from discreet.families.observer import AnswerOutcome, FamilyCounter, FamilyGauge
 from discreet.families.p_rec.clients import ClientStates, OwnRound
 from discreet.families.p_rec.document import VotersDocument
 from discreet.families.p_rec.guarantee import guarantee_card
-from discreet.families.p_rec.history import AnswerRecord, ClientHistory, ClientOpinion, RunRecord
+from discreet.families.p_rec.history import AnswerRecord, ClientAnswer, ClientHistory, RunRecord
 from discreet.families.p_rec.learning import AnswerPlace, opinion_of, write_opinion
-from discreet.families.p_rec.model import begin_run, draw
+from discreet.families.p_rec.model import RoundQuestion, begin_run, draw
 from discreet.families.p_rec.run_parameters import RunParameters, VotingParameters, parameters_for
 from discreet.families.p_rec.votes import Votes
 from discreet.families.questions import (
@@ -111,15 +111,16 @@ class VotersRecommender(Recommender[RunParameters]):
     # Deciding.
 
     def question(self, ask: Ask) -> VotersQuestion:
-        """One object, of a round, and nothing that other families use."""
+        """Objects of a round, as many as voters pay for, and nothing that other families use."""
         refuse_unused(ask, uses=("round",))
-        if ask.limit != 1:
-            raise InvalidArgument("limit", "must be 1: a round has one answer")
+        if ask.limit > self.document.most_shown:
+            most = f"must be at most {self.document.most_shown}, the recommender's most_shown"
+            raise InvalidArgument("limit", f"{most}: so many objects of an answer are paid for")
         for field, given in (("exclude", ask.exclude), ("candidates", ask.candidates is not None)):
             if given:
                 raise InvalidArgument(field, "is not used by this recommender; leave it out")
         return VotersQuestion(
-            self.principal(ask.client), 1, ask.round, self._runs_account(ask.client)
+            self.principal(ask.client), ask.limit, ask.round, self._runs_account(ask.client)
         )
 
     def _runs_account(self, client: str) -> bytes:
@@ -167,12 +168,13 @@ class VotersRecommender(Recommender[RunParameters]):
 
     async def read_own(self, questions: Sequence[Question]) -> Sequence[OwnRound | DiscreetError]:
         """Return the round that each question is about, as its client's run sees it."""
-        return await _each(self._prepare(question) for question in questions)
 
-    async def _prepare(self, question: Question) -> OwnRound:
-        assert isinstance(question, VotersQuestion)
-        async with self.clients.turn(question.client):
-            return await self.clients.prepare(question.client, question.round)
+        async def one(question: Question) -> OwnRound:
+            assert isinstance(question, VotersQuestion)
+            async with self.clients.turn(question.client):
+                return await self.clients.prepare(question.client, question.round)
+
+        return await _each(map(one, questions))
 
     async def _draw_once(self, question: Question, own: OwnRound) -> Answered | None:
         """Draw and store an answer; None if somebody else wrote to the client's page."""
@@ -186,7 +188,9 @@ class VotersRecommender(Recommender[RunParameters]):
         (decision,) = self.decide(self.current.model, [question], [own], self.noise)
         if own.kept is not None:
             return Answered(decision, AnswerOutcome.REPEATED)
-        if not await self._keep(self.clients.page(question.client), own, begun, decision):
+        slots = [choice.slot for choice in decision.choices]
+        answer = ClientAnswer.new(own.round.number, slots, decision.personalised)
+        if not await self.clients.keep(question.client, own, begun, answer):
             return None
         if begun is not None:
             self._count_run("begun")
@@ -194,9 +198,8 @@ class VotersRecommender(Recommender[RunParameters]):
             self._count_run("unpaid")
         if own.paid and own.view is not None and not decision.personalised:
             self._count_run("ended")
-        if decision.personalised:
-            return Answered(decision, AnswerOutcome.PERSONALISED, charge)
-        return Answered(decision, AnswerOutcome.DEGRADED, charge)
+        used = AnswerOutcome.PERSONALISED if decision.personalised else AnswerOutcome.DEGRADED
+        return Answered(decision, used, charge)
 
     def decide(
         self,
@@ -205,14 +208,21 @@ class VotersRecommender(Recommender[RunParameters]):
         own: Sequence[OwnRound],
         noise: NoiseSource,
     ) -> list[Decision]:
-        """Draw one object for each; where an answer was kept, return that one.
+        """Draw objects for each; where an answer was kept, return that one.
 
         Votes are used only in a run that was paid for.
         """
-        views = [one.view if one.paid else None for one in own if one.kept is None]
-        drawn = iter(draw(model, views, noise))
+        wanted = [
+            RoundQuestion(len(one.round.objects), one.view if one.paid else None, question.limit)
+            for question, one in zip(questions, own, strict=True)
+            if one.kept is None
+        ]
+        drawn = iter(draw(model, wanted, noise))
         return [
-            _decision(one, one.kept or AnswerRecord(one.round.number, *next(drawn))) for one in own
+            _decision(
+                one, one.kept or ClientAnswer.new(one.round.number, *next(drawn)), question.limit
+            )
+            for question, one in zip(questions, own, strict=True)
         ]
 
     async def _pay(self, question: VotersQuestion, history: ClientHistory) -> bool:
@@ -244,29 +254,6 @@ class VotersRecommender(Recommender[RunParameters]):
                     raise BudgetExhausted(NO_RUN_LEFT)
                 return False
         return True
-
-    async def _keep(
-        self, page: bytes, own: OwnRound, begun: RunRecord | None, decision: Decision
-    ) -> bool:
-        """Write the answer behind what was read, if nothing else was written there."""
-        history = own.history
-        (choice,) = decision.choices
-        record = AnswerRecord(own.round.number, choice.slot, decision.personalised)
-        content = (b"" if begun is None else begun.encode()) + record.encode()
-        if own.skipped is None:
-            length = await self.store.append_page(
-                page=page, content=content, expected=history.length
-            )
-            return length is not None
-        # The pending record is also the guard: whoever goes on, or gives an opinion, changes it.
-        at = ClientHistory.offset_of(len(history.records) - 1)
-        skipped = own.skipped.with_opinion(ClientOpinion.SKIPPED)
-        written = await self.store.write_page(
-            page=page,
-            writes=[(at, skipped.encode()), (history.length, content)],
-            guard=(at, own.skipped.encode()),
-        )
-        return written.done
 
     def _count_run(self, label: str) -> None:
         self.observer.count(recommender=self.name, what=FamilyCounter.CLIENT_RUNS, label=label)
@@ -300,19 +287,30 @@ class VotersRecommender(Recommender[RunParameters]):
 
     async def _write_opinion(self, one: PendingFeedback) -> Learned:
         pending, opinion = one.pending, opinion_of(one.feedback.reward)
-        place, (choice,) = AnswerPlace.decode(pending.note), pending.choices
+        place = AnswerPlace.decode(pending.note)
         if one.feedback.item is not None:
-            found = await self.votes.rounds.by_number(place.round)
-            if found is None or found.objects[choice.slot] != one.feedback.item:
-                raise InvalidArgument("item", "is not the item of this recommendation")
+            # So that `position_of` finds the objects' ids.
+            await self.votes.rounds.by_number(place.round)
+        index = self.position_of(pending, one.feedback.item)
         claim = await write_opinion(
             store=self.store,
             page=self.clients.page(pending.principal),
             place=place,
-            shown=AnswerRecord(place.round, choice.slot, pending.personalised),
+            index=index,
+            shown=AnswerRecord(
+                place.round,
+                pending.choices[index].slot,
+                pending.personalised,
+                more=place.size - 1 - index,
+            ),
             opinion=opinion,
         )
         return Learned(claim, True, NO_CHARGE, Ledger())
+
+    def shown_as(self, pending: PendingDecision, position: int, choice: Choice) -> str | None:
+        """Return the id under which an object was shown, if this worker knows its round."""
+        known = self.votes.rounds.remembered(AnswerPlace.decode(pending.note).round)
+        return None if known is None else known.objects[choice.slot]
 
     # Releasing: nothing beside the answers.
 
@@ -325,6 +323,7 @@ class VotersRecommender(Recommender[RunParameters]):
                 rounds=document.horizon,
                 radius=document.radius,
                 diversity=document.diversity,
+                shown=document.most_shown,
             ),
             peers=document.peers,
             voters=document.voters,
@@ -373,15 +372,16 @@ class VotersRecommender(Recommender[RunParameters]):
         return histories + await self.votes.erase_voter(client)
 
 
-def _decision(own: OwnRound, record: AnswerRecord) -> Decision:
-    place = AnswerPlace(own.history.mark, own.position, record.round)
+def _decision(own: OwnRound, answer: ClientAnswer, limit: int) -> Decision:
+    place = AnswerPlace(own.history.mark, own.position, answer.round, len(answer.records))
     reason = None
-    if not record.used_votes:
+    if not answer.used_votes:
         reason = TOO_FEW_PEERS if own.paid else NO_RUN_LEFT
+    shown = answer.chosen[:limit]
     return Decision(
-        items=(own.round.objects[record.chosen],),
-        choices=(Choice(slot=record.chosen, propensity=1.0),),
-        personalised=record.used_votes,
+        items=tuple(own.round.objects[chosen] for chosen in shown),
+        choices=tuple(Choice(slot=chosen, propensity=1.0) for chosen in shown),
+        personalised=answer.used_votes,
         note=place.encode(),
         reason=reason,
         round=own.round.id,

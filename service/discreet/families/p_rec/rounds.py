@@ -1,4 +1,4 @@
-"""Rounds: m objects each, numbered in the order in which they came, open to votes and then closed.
+"""Rounds: 2 to m objects each, numbered as they came, open to votes and then closed.
 
 A round's objects are a blob, written once. Its votes are a page whose first byte says whether it
 is open; every vote is written under the guard that it still is, and closing changes that byte. So
@@ -23,6 +23,7 @@ from discreet.families.contract import Recommender
 OPEN, CLOSED = b"\x01", b"\x02"
 HEAD = 1
 """Bytes of a page of votes before the first voter's."""
+LEAST_OBJECTS = 2
 MOST_SHOWN = 1_000
 MOST_REMEMBERED = 20_000
 _TOGETHER = 512
@@ -68,7 +69,7 @@ class Rounds:
 
     async def by_number(self, number: int) -> Round | None:
         """Return a round by its number, or None if it was never finished being made."""
-        known: Round | None = self._by_number.get(number)
+        known = self.remembered(number)
         if known is not None:
             return known
         (blob,) = await self._store.load(keys=[self.definition(number)])
@@ -79,6 +80,11 @@ class Rounds:
         self._by_number[number] = found
         self._number_of[found.id] = number
         return found
+
+    def remembered(self, number: int) -> Round | None:
+        """Return a round that this worker has met."""
+        known: Round | None = self._by_number.get(number)
+        return known
 
     async def by_id(self, round_id: str) -> Round | None:
         """Return a round by its id, or None."""
@@ -102,8 +108,11 @@ class Rounds:
 
         Raises `InvalidArgument` for unusable objects, and for an id whose objects are others.
         """
-        if len(objects) != self._objects:
-            raise InvalidArgument("objects", f"must be {self._objects}, as the recommender says")
+        if not LEAST_OBJECTS <= len(objects) <= self._objects:
+            raise InvalidArgument(
+                "objects",
+                f"must be from {LEAST_OBJECTS} to {self._objects}, the recommender's most",
+            )
         if len(set(objects)) != len(objects):
             raise InvalidArgument("objects", "must be distinct")
         name = os.urandom(8).hex() if round_id is None else round_id

@@ -6,7 +6,7 @@ cheapest test for given peers, `parameters_within` the fewest peers for a given 
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from discreet.errors import InvalidArgument
@@ -22,16 +22,23 @@ _SLACK = 1 + 2.0**-30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VotingParameters:
-    """The paper's parameters, checked for the conditions of its theorems."""
+    """The paper's parameters, checked for the conditions of its theorems.
+
+    `objects` are the most that a round has, `shown` the most that an answer shows; in the paper
+    every round has as many, and one is shown.
+    """
 
     objects: int
     rounds: int
     radius: int = 0
     diversity: int = 0
+    shown: int = 1
 
     def __post_init__(self) -> None:
         if not 2 <= self.objects <= MOST_OBJECTS:
             raise InvalidArgument("objects", f"must be from 2 to {MOST_OBJECTS}")
+        if not 1 <= self.shown <= self.objects:
+            raise InvalidArgument("most_shown", f"must be from 1 to the objects, {self.objects}")
         if self.rounds < 1:
             raise InvalidArgument("horizon", "must be at least 1 round")
         if self.radius < 0:
@@ -83,7 +90,8 @@ class VotingParameters:
     def loss_bound(self, *, peers: int, voters: int) -> float:
         """Return theorem 16's bound on how many recommended objects the client dislikes.
 
-        It presumes that every voter votes in every round and that `peers` of them are peers.
+        It presumes that every voter votes in every round and that `peers` of them are peers. Where
+        several objects are shown it is about the first of each answer, if the client judges it.
         """
         check_peers(peers, objects=self.objects, voters=voters)
         lives = 2 * self.radius + 1
@@ -128,12 +136,12 @@ class RunParameters:
 
     @property
     def draw_epsilon(self) -> float:
-        """The most that one draw can reveal about a voter."""
-        return self.voting.rule(self.survivors).event.epsilon
+        """The most that one answer, with all its objects, can reveal about a voter."""
+        return replace(self.voting.rule(self.survivors).event, shown=self.voting.shown).epsilon
 
     @property
     def votes_epsilon(self) -> float:
-        """The most that all draws of a run can reveal about a voter."""
+        """The most that all answers of a run can reveal about a voter."""
         steep = self.draw_epsilon / math.log1p(1 / self.survivors)
         return self.draw_epsilon + steep * self.voting.credit * _integral(
             objects=self.voting.objects, least=self.survivors + 1, voters=self.voters

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.families.p_rec.credits import Ballots, Credits
-from discreet.families.p_rec.model import RunView, begin_run, draw
+from discreet.families.p_rec.model import RoundQuestion, RunView, begin_run, draw
 from discreet.families.p_rec.run_parameters import RunParameters, VotingParameters
 from discreet.privacy.noise import NoiseSource
 from discreet.research.noise import SeededNoise
@@ -44,13 +44,17 @@ class ServedVotersRun:
         if not self.ended:
             tally = self._credits.tally(ballots=ballots, objects=self._parameters.voting.objects)
             view = RunView(tally, self._offset)
-        (drawn,) = draw(self._parameters, [view], self._noise)
+        question = RoundQuestion(self._parameters.voting.objects, view)
+        (drawn,) = draw(self._parameters, [question], self._noise)
         self.ended = not drawn.used_votes
-        return drawn.chosen
+        return drawn.chosen[0]
 
     def update(self, ballots: Ballots, *, chosen: int, liked: bool) -> None:
         """Take the client's opinion on what was shown."""
-        self._credits.update(ballots=ballots, chosen=chosen, liked=liked)
+        if liked:
+            self._credits.update(ballots=ballots, liked=chosen)
+        else:
+            self._credits.update(ballots=ballots, disliked=[chosen])
 
     @property
     def counting(self) -> npt.NDArray[np.bool_]:

@@ -8,7 +8,7 @@ from discreet.audit.closed_loop.stage import NOTHING_PLANTED
 from discreet.audit.families.p_rec.served import ServedElectorate, runs_not_charged
 
 
-@pytest.mark.parametrize(("epsilon", "runs"), [(1e6, 3), (8.0, 1)])
+@pytest.mark.parametrize(("epsilon", "runs"), [(1e6, 3), (16.0, 1)])
 def test_a_budget_pays_for_as_many_runs_as_it_admits(epsilon: float, runs: int) -> None:
     async def paid() -> int:
         electorate = ServedElectorate(NOTHING_PLANTED)

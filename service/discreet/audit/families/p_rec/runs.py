@@ -5,8 +5,9 @@ still counts. Two worlds differ in one voter, who is there with all votes or not
 
 Two examinations, both of the shipped draw and both in rationals.
 
-`worst_run` plays all runs at once: every way in which any number of voters may vote or be silent,
-every object drawn, every opinion of the client, round after round, as long as enough votes count.
+`worst_run` plays all runs at once: every number of objects that a round may have, every way in
+which any number of voters may vote or be silent, every list of objects drawn, every opinion of the
+client, round after round, as long as enough votes count.
 With D = R = 0 a voter has one credit, so all that matters of the past is how many are left, and the
 worst product of ratios follows from the worst one of fewer voters.
 
@@ -24,7 +25,8 @@ from functools import lru_cache
 import numpy as np
 
 from discreet.audit.claims import AuditRun, Claim, Finding, Method, PlantedFault, Scope
-from discreet.audit.enclosures import exceeds_exp, exp_interval, float_above, log_interval
+from discreet.audit.enclosures import exp_interval, float_above
+from discreet.audit.mechanisms.votes import judged_ratio, law_of_draw, law_of_lists, spreads_of
 from discreet.families.p_rec.credits import Ballots, Credits
 from discreet.families.p_rec.run_parameters import RunParameters, VotingParameters, parameters_at
 from discreet.privacy.truncated import TruncatedExponential
@@ -43,31 +45,18 @@ class LosingCredit:
     """Who loses credit: as served, or with a fault."""
 
     silence_costs: bool = True
+    one_like_counts: bool = True
 
 
 SERVED = LosingCredit()
 
 
-@lru_cache(maxsize=4096)
-def law_of_draw(rule: TruncatedExponential, votes: tuple[int, ...]) -> tuple[Fraction, ...]:
-    weights = [int(weight) for weight in rule.weights(np.array(votes))]
-    total = sum(weights)
-    return tuple(Fraction(weight, total) for weight in weights)
-
-
-def spreads(votes: int, objects: int) -> Iterator[tuple[int, ...]]:
-    """Yield every way to spread votes over objects, the most voted ones first."""
-    if objects == 1:
-        yield (votes,)
-        return
-    for first in range(votes, -1, -1):
-        for rest in spreads(votes - first, objects - 1):
-            if rest[0] <= first:
-                yield (first, *rest)
-
-
 def worst_run(
-    *, voting: VotingParameters, least: int, voters: int, losing: LosingCredit = SERVED
+    *,
+    voting: VotingParameters,
+    least: int,
+    voters: int,
+    losing: LosingCredit = SERVED,
 ) -> Fraction:
     """Return the largest ratio of chances that any run gives a voter away by.
 
@@ -79,7 +68,7 @@ def worst_run(
         up, down = best[left - 1]
         # If the silent lose their only credit, what follows depends on those who vote alone.
         for votes in range(left if losing.silence_costs else least, left + 1):
-            for stays, (rises, falls) in steps(rule, votes).items():
+            for stays, (rises, falls) in steps(rule, votes, voting.shown, losing).items():
                 # A round that takes nobody's credit leaks nothing.
                 after = best[min(stays + left - votes, left - 1)]
                 up, down = max(up, rises * after[0]), max(down, falls * after[1])
@@ -88,32 +77,46 @@ def worst_run(
 
 
 @lru_cache(maxsize=4096)
-def steps(rule: TruncatedExponential, votes: int) -> dict[int, tuple[Fraction, Fraction]]:
+def steps(
+    rule: TruncatedExponential, votes: int, shown: int = 1, losing: LosingCredit = SERVED
+) -> dict[int, tuple[Fraction, Fraction]]:
     """Return the worst ratios, up and down, of a round with so many votes, ours among them.
 
-    They are by how many of the voters are left if ours is: he agreed with a liked object, or did
-    not vote for a disliked one.
+    They are by how many of the voters are left if ours is: he voted for the one liked object, or
+    nothing was liked and he did not vote for what was shown.
     """
     steps: dict[int, tuple[Fraction, Fraction]] = {}
-    for counts in spreads(votes, rule.objects):
-        full = law_of_draw(rule, counts)
-        for mine, count in enumerate(counts):
-            if not count:
-                continue
-            less = law_of_draw(rule, (*counts[:mine], count - 1, *counts[mine + 1 :]))
-            for drawn, (p, q) in enumerate(zip(full, less, strict=True)):
-                if p != q:
-                    stays = counts[drawn] if mine == drawn else votes - counts[drawn]
-                    was = steps.get(stays, (Fraction(1), Fraction(1)))
-                    steps[stays] = (max(was[0], p / q), max(was[1], q / p))
+    for objects in range(2, rule.objects + 1):
+        for counts in spreads_of(votes, objects):
+            for limit in range(1, min(shown, objects) + 1):
+                full = law_of_lists(rule, counts, limit)
+                for mine, count in enumerate(counts):
+                    if not count:
+                        continue
+                    fewer = (*counts[:mine], count - 1, *counts[mine + 1 :])
+                    less = law_of_lists(rule, fewer, limit)
+                    for drawn, p in full.items():
+                        q = less[drawn]
+                        if p != q:
+                            stays = _staying(counts, drawn, mine, losing)
+                            was = steps.get(stays, (Fraction(1), Fraction(1)))
+                            steps[stays] = (max(was[0], p / q), max(was[1], q / p))
     return steps
+
+
+def _staying(counts: Sequence[int], drawn: Sequence[int], mine: int, losing: LosingCredit) -> int:
+    """Return how many of those who voted keep their credit, at most, if our voter does."""
+    shown = sum(counts[place] for place in drawn)
+    if mine not in drawn:
+        return sum(counts) - shown
+    return counts[mine] if losing.one_like_counts else shown
 
 
 def unanswered_run(*, voting: VotingParameters, least: int, voters: int, rounds: int) -> Fraction:
     """Return the worst ratio if a round without the client's opinion takes nobody's credit."""
     worst = Fraction(1)
     rule = voting.rule(least - 1)
-    for counts in spreads(voters, voting.objects):
+    for counts in spreads_of(voters, voting.objects):
         full = law_of_draw(rule, counts)
         less = law_of_draw(rule, (counts[0] - 1, *counts[1:]))
         for p, q in zip(full, less, strict=True):
@@ -230,7 +233,10 @@ class TwoWorlds:
         liked: bool,
     ) -> _World:
         credits = world.credits.copy()
-        credits.update(ballots=self._rounds[at][side], chosen=drawn, liked=liked)
+        if liked:
+            credits.update(ballots=self._rounds[at][side], liked=drawn)
+        else:
+            credits.update(ballots=self._rounds[at][side], disliked=[drawn])
         return _World(credits, masses, world.drawn * chance)
 
     def _chances(self, credit: int) -> tuple[int, ...]:
@@ -261,12 +267,6 @@ def failing_mass(*, parameters: RunParameters, voters: int, rounds: int) -> Frac
     return worst
 
 
-def judged_run(worst: Fraction, claimed: float) -> Finding:
-    """Compare a worst ratio with the epsilon that all draws of a run are charged."""
-    holds = not exceeds_exp(worst, Fraction(claimed))
-    return Finding(claimed, float_above(log_interval(worst).high), holds)
-
-
 def draws_claimed(*, voting: VotingParameters, least: int, voters: int) -> float:
     """Return what the draws of a run are charged if `least` votes count in each round."""
     return RunParameters(
@@ -286,13 +286,14 @@ def _examine_runs(
     def examine(run: AuditRun) -> Finding:
         most = run.size(quick=max(least + 4, voters // 2), full=voters)
         worst = worst_run(voting=voting, least=least, voters=most)
-        return judged_run(worst, draws_claimed(voting=voting, least=least, voters=most))
+        return judged_ratio(worst, draws_claimed(voting=voting, least=least, voters=most))
 
     return examine
 
 
 _TWO = VotingParameters(objects=2, rounds=50)
 _THREE = VotingParameters(objects=3, rounds=100)
+_FOUR = VotingParameters(objects=4, rounds=100)
 
 
 def _judged_delta(parameters: RunParameters, *, voters: int, rounds: int) -> Finding:
@@ -312,7 +313,19 @@ def claims() -> Iterator[Claim]:
     person = Scope.PERSON
     yield Claim(f"{name} of 2 objects: epsilon", Method.EXACT, _examine_runs(_TWO, 12, 48), person)
     yield Claim(
-        f"{name} of 3 objects: epsilon", Method.EXACT, _examine_runs(_THREE, 18, 30), person
+        f"{name} of 2 or 3 objects: epsilon", Method.EXACT, _examine_runs(_THREE, 18, 30), person
+    )
+    yield Claim(
+        f"{name} of 2 or 3 objects, lists of up to 2: epsilon",
+        Method.EXACT,
+        _examine_runs(replace(_THREE, shown=2), 18, 30),
+        person,
+    )
+    yield Claim(
+        f"{name} of 2 to 4 objects, lists of up to 3: epsilon",
+        Method.EXACT,
+        _examine_runs(replace(_FOUR, shown=3), 8, 16),
+        person,
     )
     yield Claim(
         "p-rec, every sequence of answers and tests: delta",
@@ -324,12 +337,20 @@ def claims() -> Iterator[Claim]:
 
 def _examine_free_silence() -> Finding:
     worst = worst_run(voting=_TWO, least=4, voters=36, losing=LosingCredit(silence_costs=False))
-    return judged_run(worst, draws_claimed(voting=_TWO, least=4, voters=36))
+    return judged_ratio(worst, draws_claimed(voting=_TWO, least=4, voters=36))
+
+
+def _examine_every_like() -> Finding:
+    voting = replace(_TWO, shown=2)
+    worst = worst_run(
+        voting=voting, least=12, voters=48, losing=LosingCredit(one_like_counts=False)
+    )
+    return judged_ratio(worst, draws_claimed(voting=voting, least=12, voters=48))
 
 
 def _examine_unanswered() -> Finding:
     worst = unanswered_run(voting=_TWO, least=12, voters=24, rounds=200)
-    return judged_run(worst, draws_claimed(voting=_TWO, least=12, voters=24))
+    return judged_ratio(worst, draws_claimed(voting=_TWO, least=12, voters=24))
 
 
 def _examine_bare_threshold() -> Finding:
@@ -342,6 +363,7 @@ def faults() -> Iterator[PlantedFault]:
     for name, examine in {
         "silent voters keep their credit": _examine_free_silence,
         "unanswered rounds take no credit": _examine_unanswered,
+        "every liked object of a list spares its voters": _examine_every_like,
         "a threshold without its margin": _examine_bare_threshold,
     }.items():
 

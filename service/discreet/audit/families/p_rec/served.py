@@ -20,7 +20,7 @@ from discreet.families.p_rec.clients import OwnRound
 from discreet.families.p_rec.history import ClientHistory
 from discreet.families.p_rec.recommender import VotersQuestion, VotersRecommender
 from discreet.families.p_rec.rounds import Round
-from discreet.families.p_rec.run_parameters import RunParameters
+from discreet.families.p_rec.run_parameters import RunParameters, VotingParameters
 from discreet.families.p_rec.votes import Vote, Votes
 from discreet.families.questions import Ask, Decision, Feedback, Question, Recommendation
 from discreet.families.registration import FAMILIES, read_document
@@ -49,7 +49,8 @@ class ServedElectorate:
         document = read_document(
             {
                 "algorithm": "p-rec",
-                "objects": 2,
+                "objects": 4,
+                "most_shown": 2,
                 "horizon": 20,
                 "peers": 60,
                 "voters": 1_000,
@@ -68,7 +69,10 @@ class ServedElectorate:
             FAMILIES["p-rec"] = shipped
         votes = await self.votes(0)
         for number in range(_ROUNDS):
-            made, _ = await votes.rounds.make(round_id=f"round {number}", objects=("a", "b"))
+            # Rounds of two, three and four objects.
+            made, _ = await votes.rounds.make(
+                round_id=f"round {number}", objects="abcd"[: 2 + number % 3]
+            )
             await votes.cast([Vote(made.id, f"voter {each}", "a") for each in range(_VOTERS)])
 
     async def recommender(self, worker: int) -> Any:
@@ -82,7 +86,7 @@ class ServedElectorate:
 
     async def ask(self, worker: int, client: str, number: int) -> Recommendation:
         """Ask for a round's answer."""
-        ask = Ask(_NAME, client, round=f"round {number}")
+        ask = Ask(_NAME, client, limit=2, round=f"round {number}")
         return await self.workers[worker].recommend.recommend(ask)
 
 
@@ -96,7 +100,11 @@ async def answers_drawn_twice(electorate: ServedElectorate) -> float:
             )
             beyond += len({answer.items for answer in answers}) - 1
             await electorate.workers[number % 2].feedback.record(
-                Feedback(float(number % 2), recommendation_id=answers[0].recommendation_id)
+                Feedback(
+                    float(number % 2),
+                    recommendation_id=answers[0].recommendation_id,
+                    item=answers[0].items[1],
+                )
             )
     return float(beyond)
 
@@ -115,6 +123,22 @@ async def runs_not_charged(electorate: ServedElectorate) -> float:
     (ledger,) = await electorate.store.ledgers([recommender.population])
     paid = ledger.answers.nano_rho // recommender.run_charge.nano_rho
     return float(begun - paid)
+
+
+async def lists_charged_less(electorate: ServedElectorate) -> float:
+    """Return by how many nano-epsilon a run's charge falls short of what its lists reveal.
+
+    What they reveal follows from the document and from what was shown, by the proof alone.
+    """
+    recommender = await electorate.recommender(0)
+    answer = await electorate.ask(0, "first", 2)
+    document = recommender.document
+    voting = VotingParameters(
+        objects=document.objects, rounds=document.horizon, shown=len(answer.items)
+    )
+    run = replace(recommender.run, voting=voting)
+    (ledger,) = await electorate.store.ledgers([recommender.population])
+    return float(run.event.epsilon * 1e9 - ledger.answers.nano_epsilon)
 
 
 async def votes_after_an_answer(electorate: ServedElectorate) -> float:
@@ -163,7 +187,8 @@ def claims() -> Iterator[Claim]:
     for name, question, epsilon in (
         ("answers drawn more than once", answers_drawn_twice, 1e6),
         ("runs that were not charged", runs_not_charged, 1e6),
-        ("runs that were not charged, budget spent", runs_not_charged, 8.0),
+        ("runs that were not charged, budget spent", runs_not_charged, 16.0),
+        ("nano-epsilon of a list that were not charged", lists_charged_less, 1e6),
         ("votes after the first answer", votes_after_an_answer, 1e6),
         ("runs of one client beyond its cap", runs_beyond_the_cap, 1e6),
     ):
@@ -203,6 +228,15 @@ class UncountedRuns(VotersRecommender):
         return super()._runs_account(client + os.urandom(8).hex())
 
 
+class CheapLists(VotersRecommender):
+    """Charges lists of objects as if one were drawn."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        single = replace(self.run, voting=replace(self.run.voting, shown=1))
+        self.run_charge = self.voters_budget.charge((single.event,))
+
+
 class OpenRounds(VotersRecommender):
     """Takes votes for rounds from which answers were given."""
 
@@ -219,7 +253,8 @@ def faults() -> Iterator[PlantedFault]:
     """Yield ways to break what the proof presumes."""
     for name, family, question, epsilon in (
         ("a round drawn anew at every question", RedrawnRounds, answers_drawn_twice, 1e6),
-        ("runs begun though the budget is spent", UnpaidRuns, runs_not_charged, 8.0),
+        ("runs begun though the budget is spent", UnpaidRuns, runs_not_charged, 16.0),
+        ("a list charged as one draw", CheapLists, lists_charged_less, 1e6),
         ("votes taken after the first answer", OpenRounds, votes_after_an_answer, 1e6),
         ("runs of a client that nobody counts", UncountedRuns, runs_beyond_the_cap, 1e6),
     ):
