@@ -7,6 +7,7 @@ import pytest
 
 from discreet.connections import (
     LOOK_SECONDS,
+    MOST_REFUSED,
     ConnectionTable,
     HttpLimits,
 )
@@ -42,6 +43,18 @@ async def test_room_by_address_and_in_all() -> None:
     table.leave(first)
     assert len(table) == 2
     assert table.enter(Pretended("a"))
+
+
+async def test_not_everybody_who_is_refused_is_told_so() -> None:
+    table = ConnectionTable(HttpLimits(connections=1))
+    assert table.enter(Pretended())
+    refused = [Pretended() for _ in range(MOST_REFUSED)]
+    assert not any(table.enter(one) for one in refused)
+    assert not table.crowded
+    table.enter(one_more := Pretended())
+    assert table.crowded
+    table.leave(one_more)
+    assert not table.crowded
 
 
 async def test_time_is_up() -> None:

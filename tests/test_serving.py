@@ -1,11 +1,12 @@
 """The socket, and gunicorn's settings. Workers really run in tests/end_to_end."""
 
+import resource
 import socket
 
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.serving import GunicornServer, UvicornWorker, listen
+from discreet.serving import GunicornServer, UvicornWorker, allow_connections, listen
 from discreet.settings import Settings
 
 
@@ -41,3 +42,14 @@ def test_gunicorn_is_told_what_the_settings_say() -> None:
             assert server.load().title == "Discreet"
         finally:
             socket.close(server._descriptor)
+
+
+@pytest.mark.parametrize(("hard", "most"), [(10_000, 4_096), (1_000, 744), (100, 16)])
+def test_there_are_no_more_connections_than_files_may_be_open(
+    monkeypatch: pytest.MonkeyPatch, hard: int, most: int
+) -> None:
+    limits: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (50, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, wanted: limits.append(wanted))
+    assert allow_connections(Settings()).most_connections == most
+    assert limits == [(min(4_096 + 256, hard), hard)]

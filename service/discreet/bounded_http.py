@@ -96,6 +96,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self.network = network_of(self.client[0]) if self.client else ""
         self.due = self._table.now + self._limits.header_seconds
         if not self._table.enter(self):
+            if self._table.crowded:
+                self._finished = True
+                transport.abort()
+                return
             detail = "too many connections; close some, or wait until others have"
             self._refuse(TOO_MANY_CONNECTIONS, detail)
 

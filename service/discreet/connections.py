@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 LOOK_SECONDS = 0.5
+MOST_REFUSED = 128
+"""Connections without room that are told so, at a time; others are dropped without a word. Each
+holds a descriptor until its caller has read that, and the store's connections need some too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,11 @@ class ConnectionTable:
             self._looked = loop.time()
             self._looking = loop.call_later(LOOK_SECONDS, self._look, loop)
         return room
+
+    @property
+    def crowded(self) -> bool:
+        """Tell whether more are being refused than can be told so."""
+        return len(self._all) - self._count > MOST_REFUSED
 
     def leave(self, connection: BoundedConnection) -> None:
         """Forget a connection that is gone."""

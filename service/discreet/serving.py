@@ -29,7 +29,7 @@ from prometheus_client.multiprocess import mark_process_dead
 
 from discreet.app import create_app
 from discreet.bounded_http import BoundedProtocol
-from discreet.connections import ConnectionTable, HttpLimits
+from discreet.connections import MOST_REFUSED, ConnectionTable, HttpLimits
 from discreet.errors import DiscreetError, InvalidArgument
 from discreet.families.documents import RecommenderDocument
 from discreet.preparation import prepare
@@ -59,7 +59,7 @@ def serve(
             settings = settings.model_copy(update=update)
         if demo:
             settings = settings.model_copy(update={"init": True})
-        _allow_connections(settings)
+        settings = allow_connections(settings)
         prepared = asyncio.run(prepare(settings, recommenders, demo=demo))
         port = listener.getsockname()[1]
         text = prepared.announcement(settings, port=port, embedded=embedded is not None)
@@ -81,18 +81,33 @@ def _restart_if_gone(embedded: EmbeddedStore | None) -> None:
         log.exception("the embedded store does not start")
 
 
-_OTHER_FILES = 256
-"""Descriptors of a worker that are no connections of callers."""
+_OTHER_FILES = MOST_REFUSED + 128
+"""Descriptors of a worker that are no connections of callers: those that are being refused, the
+store's, other instances', files."""
+_FEWEST_CONNECTIONS = 16
 
 
-def _allow_connections(settings: Settings) -> None:
-    """Let workers open as many descriptors as they may have connections, as far as we are let."""
+def allow_connections(settings: Settings) -> Settings:
+    """Let workers open as many descriptors as they may have connections, as far as we are let.
+
+    Return settings with as many connections as there can be descriptors for.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = settings.most_connections + _OTHER_FILES
-    if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        most = max(hard - _OTHER_FILES, _FEWEST_CONNECTIONS)
+        log.warning(
+            "a process may have %d open files here, so a worker takes %d connections instead of "
+            "%d: raise the hard limit (ulimit -n)",
+            hard,
+            most,
+            settings.most_connections,
+        )
+        settings = settings.model_copy(update={"most_connections": most})
+        wanted = hard
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return settings
 
 
 def listen(settings: Settings) -> socket.socket:
