@@ -22,6 +22,7 @@ import numpy as np
 
 from discreet.errors import InvalidArgument
 from discreet.families.p_rec.run_parameters import VotingParameters, parameters_for
+from discreet.research.reproduce.p_rec_claims import MeasuredRun, claims_of
 from discreet.research.reproduce.p_rec_trials import (
     Reading,
     VotersCase,
@@ -134,7 +135,7 @@ def reproduce(options: ReproductionOptions, watch: ProgressWatcher) -> Reproduct
         for case in cases
     ]
     talks = [one for conversation in real for one in _polis(conversation)]
-    return report(found, talks, seeds=seeds)
+    return report(found, talks, seeds=seeds, quick=options.quick)
 
 
 def _worst_of(case: VotersCase, played: dict[str, list[VotersRunResult]]) -> VotersOutcome:
@@ -191,7 +192,11 @@ def _polis(conversation: PolisConversation) -> list[tuple[str, VotersOutcome]]:
 
 
 def report(
-    found: Sequence[VotersOutcome], talks: Sequence[tuple[str, VotersOutcome]], *, seeds: int
+    found: Sequence[VotersOutcome],
+    talks: Sequence[tuple[str, VotersOutcome]],
+    *,
+    seeds: int,
+    quick: bool,
 ) -> Reproduction:
     """Return the outcomes as rows, tables and figures."""
     every = [*found, *(one for _, one in talks)]
@@ -204,9 +209,16 @@ def report(
     tables = [_table("synthetic voters", [("", one) for one in found])]
     if talks:
         tables.append(_table("Polis conversations", talks))
+    published = [
+        MeasuredRun(one.case, one.disliked, one.revealed, one.every_run)
+        for one in found
+        if one.case.reading == "published"
+    ]
     return Reproduction(
         name="p-rec",
         seeds=seeds,
+        quick=quick,
+        claims=claims_of(published),
         results=[one.row() for one in every],
         published=PUBLISHED,
         details={
