@@ -33,7 +33,7 @@ def kept(name: str) -> list[dict[str, str]]:
 
 def rendered(name: str) -> str:
     """Return a paper's claims as Markdown."""
-    lines = [" | ".join(COLUMNS.values()), "|".join("---" for _ in COLUMNS)]
+    lines = [" | ".join(COLUMNS.values()), " | ".join("---" for _ in COLUMNS)]
     lines += [" | ".join(claim[key].replace("|", "\\|") for key in COLUMNS) for claim in kept(name)]
     return "".join(f"| {line} |\n" for line in lines)
 

@@ -1,6 +1,6 @@
 """Claims and their verdicts."""
 
-from discreet.research.reproduce.verdicts import PaperClaim, bound_claim, held
+from discreet.research.reproduce.verdicts import PaperClaim, bound_claim, held, number, span
 
 
 def test_a_claim_is_a_row_of_text() -> None:
@@ -16,3 +16,9 @@ def test_a_bound_holds_up_to_itself() -> None:
     ]
     assert verdicts == ["holds", "holds", "fails"]
     assert held(False) == "fails"
+
+
+def test_numbers_are_written_for_people() -> None:
+    assert [number(value) for value in (0.012345, 3.14159, 12_345.6)] == ["0.012", "3.1", "12,346"]
+    assert span([2.0, 1.0, 3.0]) == "1 to 3"
+    assert span([2.0, 2.01]) == "2"

@@ -5,12 +5,12 @@ electorates of ours may lie below it. It is set against what p-REC guarantees: h
 epsilon, or more disliked objects, than no algorithm could avoid.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, log
 
 from discreet.research.reproduce.p_rec_trials import VotersCase
-from discreet.research.reproduce.verdicts import PaperClaim, held
+from discreet.research.reproduce.verdicts import PaperClaim, held, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def claims_of(runs: Sequence[MeasuredRun]) -> list[PaperClaim]:
             "no algorithm with sublinear loss has less than an epsilon of order (D+R+log T)/P",
             "theorems 1 and 15",
             published="an order, no constant",
-            ours=_range(
+            ours=span(
                 run.case.epsilon_bound
                 * run.case.peers
                 / (run.case.voting.diversity + run.case.voting.radius + log(run.case.voting.rounds))
@@ -71,7 +71,7 @@ def claims_of(runs: Sequence[MeasuredRun]) -> list[PaperClaim]:
             "section 4",
             published="within a logarithmic factor",
             ours="epsilon "
-            + _range(run.case.epsilon_bound / run.least_epsilon for run in _bounded(alone))
+            + span(run.case.epsilon_bound / run.least_epsilon for run in _bounded(alone))
             + " times what lemma 8 demands",
             verdict="not testable",
             why="a factor without a constant cannot be contradicted by numbers. With the constant "
@@ -85,8 +85,8 @@ def _loss(says: str, where: str, runs: Sequence[MeasuredRun]) -> PaperClaim:
     return PaperClaim(
         says,
         where,
-        published="bounds of " + _range(run.case.loss_bound for run in runs),
-        ours=_range(run.disliked / run.case.loss_bound for run in runs) + " of the bound",
+        published="bounds of " + span(run.case.loss_bound for run in runs),
+        ours=span(run.disliked / run.case.loss_bound for run in runs) + " of the bound",
         verdict=held(within == len(runs)),
         why=f"the worst of four voting patterns, one of which watches the run, stays within the "
         f"bound with the constants of the proof in {within} of {len(runs)} settings",
@@ -99,8 +99,8 @@ def _epsilon(says: str, where: str, runs: Sequence[MeasuredRun]) -> PaperClaim:
     return PaperClaim(
         says,
         where,
-        published="epsilon " + _range(run.case.epsilon_bound for run in runs),
-        ours=_range(run.revealed / run.case.epsilon_bound for run in runs) + " of the bound",
+        published="epsilon " + span(run.case.epsilon_bound for run in runs),
+        ours=span(run.revealed / run.case.epsilon_bound for run in runs) + " of the bound",
         verdict=held(within == len(runs)),
         why=f"within the bound in {within} of {len(runs)} settings; computed over every possible "
         f"run in {every} of them, over the runs played in the others. Rests on P voters surviving",
@@ -112,11 +112,11 @@ def _least_loss(runs: Sequence[MeasuredRun]) -> PaperClaim:
     return PaperClaim(
         "no algorithm guarantees a loss below max((m-1)/2 floor(log(n/P)/log m), (1-1/m) R)",
         "theorem 6",
-        published="at least " + _range(run.least_loss for run in bounded),
+        published="at least " + span(run.least_loss for run in bounded),
         ours="guaranteed "
-        + _range(run.case.loss_bound / run.least_loss for run in bounded)
+        + span(run.case.loss_bound / run.least_loss for run in bounded)
         + " times that, measured "
-        + _range(run.disliked / run.least_loss for run in bounded),
+        + span(run.disliked / run.least_loss for run in bounded),
         verdict=held(all(run.case.loss_bound >= run.least_loss for run in bounded)),
         why="p-REC's guarantee lies above the lower bound everywhere. What was measured may lie "
         "below it, because our electorates are not the worst there are",
@@ -130,12 +130,12 @@ def _least_epsilon(alone: Sequence[MeasuredRun]) -> PaperClaim:
         "D = R = 0: no epsilon-private algorithm has a worst loss below T/2 e^(-P epsilon)",
         "lemma 8, theorem 7",
         published="epsilon at least "
-        + _range(run.least_epsilon for run in exact)
+        + span(run.least_epsilon for run in exact)
         + " for p-REC's loss",
         ours="exactly "
-        + _range(run.revealed for run in exact)
+        + span(run.revealed for run in exact)
         + ", "
-        + _range(run.revealed / run.least_epsilon for run in exact)
+        + span(run.revealed / run.least_epsilon for run in exact)
         + " times that",
         verdict=held(all(run.revealed >= run.least_epsilon for run in exact)),
         why="the exact worst loss over every run, beside the epsilon that lemma 8 demands of "
@@ -146,9 +146,3 @@ def _least_epsilon(alone: Sequence[MeasuredRun]) -> PaperClaim:
 def _bounded(runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
     """Return the runs for which lemma 8 demands anything at all."""
     return [run for run in runs if run.least_epsilon > 0]
-
-
-def _range(values: Iterable[float]) -> str:
-    many = sorted(values)
-    low, high = f"{many[0]:.2g}", f"{many[-1]:.2g}"
-    return low if low == high else f"{low} to {high}"

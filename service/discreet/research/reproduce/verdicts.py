@@ -1,5 +1,6 @@
 """What a paper claims, what we find, and whether it holds: the first table of a reproduction."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -26,15 +27,13 @@ class PaperClaim:
         return asdict(self)
 
 
-def bound_claim(
-    paper_says: str, where: str, *, bound: float, ours: float, why: str, digits: int = 3
-) -> PaperClaim:
+def bound_claim(paper_says: str, where: str, *, bound: float, ours: float, why: str) -> PaperClaim:
     """Return the claim of a theorem that bounds a number from above."""
     return PaperClaim(
         paper_says,
         where,
-        published=f"at most {bound:,.{digits}g}",
-        ours=f"{ours:,.{digits}g}",
+        published=f"at most {number(bound)}",
+        ours=number(ours),
         verdict="holds" if ours <= bound else "fails",
         why=why,
     )
@@ -43,3 +42,15 @@ def bound_claim(
 def held(outcome: bool) -> Verdict:
     """Return the verdict of a comparison that was made."""
     return "holds" if outcome else "fails"
+
+
+def number(value: float) -> str:
+    """Return a number with as many digits as anybody reads."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2g}"
+
+
+def span(values: Iterable[float]) -> str:
+    """Return the least and the largest of some numbers."""
+    many = sorted(values)
+    low, high = number(many[0]), number(many[-1])
+    return low if low == high else f"{low} to {high}"
