@@ -272,6 +272,7 @@ REPRODUCE = "tests/research/reproduce"
 ELSEWHERE = {
     "api/collaborative_schemas.py": "tests/api/test_collaborative.py",
     "api/family_routes.py": "tests/api/test_documentation.py",
+    "api/peers_schemas.py": "tests/api/test_peers.py",
     "api/voters_schemas.py": "tests/api/test_voters.py",
     "hub/errors.py": "tests/hub/test_routes.py",
     "hub/schema.py": "tests/hub/test_database.py",
@@ -280,7 +281,10 @@ ELSEWHERE = {
     "research/reproduce/fclub_tables.py": f"{REPRODUCE}/test_fclub.py",
     "research/reproduce/mirror_descent_trials.py": f"{REPRODUCE}/test_mirror_descent.py",
     "state/client.py": "tests/loadtests/test_store_clients.py",
+    "state/awaiting.py": "tests/contracts/test_stores_awaiting.py",
+    "state/memory_awaiting.py": "tests/contracts/test_stores_awaiting.py",
     "state/memory_sums.py": "tests/contracts/test_stores_sums.py",
+    "state/redis_awaiting.py": "tests/contracts/test_stores_awaiting.py",
     "state/memory_values.py": "tests/contracts/test_stores_values.py",
     "state/store_values.py": "tests/contracts/test_stores_values.py",
     "state/stores.py": "tests/contracts/test_stores.py",

@@ -14,6 +14,7 @@ from fastapi.openapi.utils import get_openapi
 
 from discreet import __version__, logs
 from discreet.api import (
+    activation,
     clients,
     devices,
     direct,
@@ -156,6 +157,7 @@ def create_app(
     )
     direct.declare(app)
     for router in (
+        activation.router,
         recommenders.documents_router(),
         recommenders.router,
         clients.router,

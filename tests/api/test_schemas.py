@@ -6,9 +6,9 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from discreet.api import schemas
+from discreet.api.peers_schemas import ForwardRequest, PeerFeedbackRequest
 from discreet.api.schemas import (
     FeedbackRequest,
-    ForwardRequest,
     ItemsRequest,
     RecommendRequest,
 )
@@ -50,12 +50,19 @@ def test_every_list_and_every_string_of_a_body_is_bounded() -> None:
 @pytest.mark.parametrize("value", ["0.5", True, None, [], 1.5, -0.5, float("nan"), float("inf")])
 def test_a_number_is_a_number_from_0_to_1(value: Any) -> None:
     for model, body in (
-        (FeedbackRequest, {"reward": value, "event_id": "e"}),
+        (PeerFeedbackRequest, {"reward": value, "handle": "h"}),
         (RecommendRequest, {**ASK, "context": [value]}),
         (ForwardRequest, {"centre": [value], "epsilon": 1.0}),
     ):
         with pytest.raises(ValidationError):
             model.model_validate(body)
+
+
+@pytest.mark.parametrize("value", ["0.5", True, None, [], float("nan"), float("inf")])
+def test_a_reward_is_a_number_whose_range_the_document_declares(value: Any) -> None:
+    with pytest.raises(ValidationError):
+        FeedbackRequest.model_validate({"reward": value, "event_id": "e"})
+    assert FeedbackRequest.model_validate({"reward": -7, "event_id": "e"}).reward == -7.0
 
 
 def test_items_are_ids_or_objects() -> None:

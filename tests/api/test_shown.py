@@ -49,6 +49,7 @@ def fields(answer: Recommendation) -> dict[str, Any]:
     vendors = answer.vendors or (None,) * len(answer.items)
     named = {} if answer.round is None else {"round": answer.round}
     why = {} if answer.reason is None else {"reason": answer.reason}
+    awaited = {} if answer.awaiting is None else {"awaiting": answer.awaiting}
     return {
         "recommendation_id": answer.recommendation_id,
         "items": [
@@ -64,6 +65,7 @@ def fields(answer: Recommendation) -> dict[str, Any]:
         "expires_at": datetime.fromtimestamp(answer.expires_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         **named,
         **why,
+        **awaited,
     }
 
 

@@ -45,8 +45,8 @@ async def test_the_same_seed_simulates_the_same() -> None:
 async def test_closing_ends_the_background() -> None:
     services = await open_services(store=MemoryStore(), noise=SystemNoise())
     await services.close()
-    assert services.background._loop is not None
-    assert services.background._loop.done()
+    assert services.background._loops
+    assert all(task.done() for task in services.background._loops)
 
 
 async def test_the_clock_is_the_stores(

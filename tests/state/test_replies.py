@@ -17,9 +17,9 @@ EMPTY = b"\0" * 24
     [
         (replies.debited, None),
         (replies.debited, [1]),
-        (replies.debited, [-1, b""]),
-        (replies.debited, [2, EMPTY]),
-        (replies.debited, [1, b"short"]),
+        (replies.debited, [-1, b"", 0]),
+        (replies.debited, [2, EMPTY, 0]),
+        (replies.debited, [1, b"short", 0]),
         (replies.learned, [-2, 0, b"", b""]),
         (replies.learned, [4, 1, b"", EMPTY]),
         (replies.learned, [1, 1, b"", b""]),
@@ -45,7 +45,8 @@ def test_what_makes_no_sense_is_an_error(read: Callable[[Any], Any], reply: Any)
 @pytest.mark.parametrize(
     ("read", "reply", "expected"),
     [
-        (replies.debited, [0, EMPTY], Debited(False, Ledger())),
+        (replies.debited, [0, EMPTY, 0], Debited(False, Ledger())),
+        (replies.debited, [1, EMPTY, 1], Debited(True, Ledger(), awaiting=True)),
         (replies.version, b"", 0),
         (replies.version, b"\0" * 7 + b"\x05", 5),
         (replies.blob, b"\0" * 7 + b"\x05content", Blob(5, b"content")),

@@ -94,6 +94,7 @@ def _ask(request: schemas.RecommendRequest) -> Ask:
         None if features is None else _vector(features),
         request.category,
         request.round,
+        request.activate,
     )
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from discreet.api import schemas
+from discreet.api import peers_schemas, schemas
 from discreet.api.routing import CallerGrant, Forwards, Requester, ScopedRoute, described
 from discreet.api.shown import moment
 
@@ -13,11 +13,11 @@ router = APIRouter(route_class=ScopedRoute, tags=["vendors"])
 
 @router.post(
     "/peers/recommenders/{name}/forwards",
-    response_model=schemas.ForwardAnswer,
+    response_model=peers_schemas.ForwardAnswer,
     **described("peer", 400, 404, 409, 413, 422),
 )
 async def forward(
-    forwards: Forwards, requester: Requester, name: str, body: schemas.ForwardRequest
+    forwards: Forwards, requester: Requester, name: str, body: peers_schemas.ForwardRequest
 ) -> Any:
     """Choose an item for another vendor's user, and hand it out behind a handle."""
     item = await forwards.answer(
@@ -32,7 +32,7 @@ async def forward(
     **described("peer", 400, 404, 409, 410, 413, 422),
 )
 async def peer_feedback(
-    forwards: Forwards, requester: Requester, name: str, body: schemas.PeerFeedbackRequest
+    forwards: Forwards, requester: Requester, name: str, body: peers_schemas.PeerFeedbackRequest
 ) -> Any:
     """Report how an item behind a handle was received. Repeating it is harmless."""
     receipt = await forwards.record(
@@ -43,10 +43,12 @@ async def peer_feedback(
 
 @router.post(
     "/handles/open",
-    response_model=schemas.HandleAnswer,
+    response_model=peers_schemas.HandleAnswer,
     **described("serve", 400, 404, 410, 413, 422, recommender_in="body"),
 )
-async def open_handle(forwards: Forwards, grant: CallerGrant, body: schemas.HandleRequest) -> Any:
+async def open_handle(
+    forwards: Forwards, grant: CallerGrant, body: peers_schemas.HandleRequest
+) -> Any:
     """Show the item behind a handle of ours."""
     opened = await forwards.open(body.handle)
     grant.require_recommender(opened.recommender)

@@ -31,6 +31,7 @@ from discreet.decisions.forwards import ForwardRequests
 from discreet.decisions.grants import KeyGrant
 from discreet.decisions.keys import KeyRing
 from discreet.decisions.registry import RecommenderRegistry
+from discreet.decisions.rewards import Rewards
 from discreet.decisions.services import DecisionServices
 from discreet.decisions.statements import Statements
 from discreet.errors import NotAllowed, NotAuthenticated, Overloaded, UnknownCode
@@ -78,6 +79,10 @@ async def _forwards(request: Request) -> ForwardRequests:
     return live(request)["services"].forwards
 
 
+async def _rewards(request: Request) -> Rewards:
+    return live(request)["services"].rewards
+
+
 async def _devices(request: Request) -> Devices:
     return live(request)["services"].devices
 
@@ -106,6 +111,7 @@ Registry = Annotated[RecommenderRegistry, Depends(_registry)]
 ClientRecords = Annotated[Clients, Depends(_clients)]
 ClientStatements = Annotated[Statements, Depends(_statements)]
 Forwards = Annotated[ForwardRequests, Depends(_forwards)]
+AwaitedRewards = Annotated[Rewards, Depends(_rewards)]
 DeviceKeys = Annotated[Devices, Depends(_devices)]
 OperatorKeys = Annotated[KeyRing, Depends(_keys)]
 CallerGrant = Annotated[KeyGrant, Depends(_grant)]

@@ -16,6 +16,7 @@ from discreet.families.documents import (
     Features,
     Identifier,
     ItemDocument,
+    Number,
     list_or_object,
 )
 
@@ -120,16 +121,41 @@ class RecommendRequest(Body):
         description="Makes a retry safe: the same request under the same id gets the same answer "
         "and is charged once.",
     )
+    activate: bool = Field(
+        default=True,
+        strict=True,
+        description="False: the answer may not be shown. It awaits a reward only once POST "
+        "/activate says that it was (only where the document has reward.wait).",
+    )
 
 
 class FeedbackRequest(Body):
     """How a recommendation was received. Give either `recommendation_id` or `event_id`."""
 
-    reward: Unit
+    reward: Number = Field(
+        description="In the range that the recommender's document declares: [0, 1] unless it says "
+        "otherwise (reward.range).",
+        examples=[1],
+    )
     recommendation_id: Token | None = None
     event_id: Identifier | None = None
     item: Identifier | None = Field(
         default=None, description="Which item it is about; required if several were recommended."
+    )
+
+
+class ActivationRequest(Body):
+    """A recommendation that was shown after all. Give `recommendation_id` or `event_id`."""
+
+    recommendation_id: Token | None = None
+    event_id: Identifier | None = None
+
+
+class ActivationAnswer(BaseModel):
+    """Whether the recommendation awaits a reward now."""
+
+    awaiting: bool = Field(
+        description="False if as many await one as may: without feedback it counts as nothing."
     )
 
 
@@ -199,6 +225,11 @@ class RecommendAnswer(BaseModel):
     )
     expires_at: str = Field(
         description="Feedback is accepted until then.", examples=["2026-11-16T03:00:00Z"]
+    )
+    awaiting: bool | None = Field(
+        default=None,
+        description="Whether it counts as the default if no feedback comes until then; left out "
+        "where the document has no reward.wait.",
     )
 
 
@@ -330,53 +361,6 @@ class ItemsAnswer(BaseModel):
     """Every item of a recommender."""
 
     items: list[ItemAnswer]
-
-
-class ForwardRequest(Body):
-    """A request for another vendor's user, who is known by the middle of a cell only."""
-
-    centre: ContextVector = Field(description="The middle of the cell.")
-    epsilon: float = Field(
-        strict=True,
-        gt=0,
-        le=50,
-        allow_inf_nan=False,
-        description="The most that the item may reveal about the cell.",
-    )
-
-
-class ForwardAnswer(BaseModel):
-    """An item behind a handle. `expires_at` is in seconds since the epoch."""
-
-    handle: str
-    expires_at: int
-
-
-class PeerFeedbackRequest(Body):
-    """How an item behind a handle was received."""
-
-    handle: Token
-    reward: Unit
-
-
-class HandleRequest(Body):
-    """A handle of ours that came with another instance's recommendation."""
-
-    handle: Token
-
-
-class OpenedItem(BaseModel):
-    """An item of ours."""
-
-    id: str
-
-
-class HandleAnswer(BaseModel):
-    """The item behind a handle."""
-
-    recommender: str
-    item: OpenedItem
-    expires_at: str = Field(examples=["2026-11-16T03:00:00Z"])
 
 
 class UnreadableRecommender(BaseModel):

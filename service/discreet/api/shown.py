@@ -58,9 +58,9 @@ def recommendation_json(answer: Recommendation, opening: str) -> str:
             _item_json(item) if vendor is None else _json({"id": item, "vendor": vendor})
             for item, vendor in zip(answer.items, answer.vendors, strict=True)
         )
-    ending = "}"
+    ending = _ENDINGS[answer.awaiting]
     if answer.reason is not None:
-        ending = f',"reason":{_text_json(answer.reason)}}}'
+        ending = f',"reason":{_text_json(answer.reason)}{ending}'
     if answer.round is not None:
         ending = f',"round":{_json(answer.round)}{ending}'
     # A recommendation id is base64, and a moment needs no escaping either.
@@ -70,6 +70,9 @@ def recommendation_json(answer: Recommendation, opening: str) -> str:
         f'"privacy":{privacy_json(answer.privacy)},'
         f'"expires_at":"{moment(answer.expires_at)}"{ending}'
     )
+
+
+_ENDINGS = {None: "}", True: ',"awaiting":true}', False: ',"awaiting":false}'}
 
 
 def receipt_json(receipt: Receipt, opening: str) -> str:

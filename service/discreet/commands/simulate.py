@@ -76,6 +76,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     there.add_argument(
         "--allow-remote", action="store_true", help="send synthetic feedback to another machine"
     )
+    there.add_argument(
+        "--clicks-only",
+        action="store_true",
+        help="send no feedback on what was not liked, as shops do that report clicks; the "
+        "recommender's document should then have reward.wait",
+    )
     much = parser.add_argument_group("how much")
     much.add_argument(
         "--rate",
@@ -136,6 +142,7 @@ def _traffic(args: argparse.Namespace, environment: Mapping[str, str]) -> Traffi
         # The seed is part of the name: another seed, other users with budgets of their own.
         name=f"simulated-{seed:x}",
         allow_remote=args.allow_remote,
+        clicks_only=args.clicks_only,
     )
 
 

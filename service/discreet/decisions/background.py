@@ -1,4 +1,5 @@
-"""What runs beside requests in every worker: newer models, releases, and what families tend to.
+"""What runs beside requests in every worker: newer models, releases, default rewards, and what
+families tend to.
 
 Each recommender has at most one task at a time, so that a slow one holds up no other. Work that
 takes long is done less often: a second of it is followed by a pause of several.
@@ -12,12 +13,14 @@ from contextlib import suppress
 from typing import Any
 
 from discreet.decisions.release import Releaser
+from discreet.decisions.rewards import Rewards
 from discreet.errors import StoreUnavailable
 from discreet.families.contract import Recommender
 
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.25
+DEFAULTS_SECONDS = 0.5
 _REST = 4.0
 """What took a second is followed by a pause of so many."""
 
@@ -26,21 +29,29 @@ class Background:
     """Looks after the recommenders of one worker."""
 
     def __init__(
-        self, *, releaser: Releaser, recommenders: Callable[[], Sequence[Recommender[Any]]]
+        self,
+        *,
+        releaser: Releaser,
+        rewards: Rewards,
+        recommenders: Callable[[], Sequence[Recommender[Any]]],
     ) -> None:
         self._releaser = releaser
+        self._rewards = rewards
         self._recommenders = recommenders
-        self._loop: asyncio.Task[None] | None = None
+        self._loops: list[asyncio.Task[None]] = []
         self._tasks: dict[Recommender[Any], asyncio.Task[None]] = {}
         self._rest_until: dict[Recommender[Any], float] = {}
 
     def start(self) -> None:
         """Begin."""
-        self._loop = asyncio.create_task(self._run(), name="background")
+        self._loops = [
+            asyncio.create_task(self._run(), name="background"),
+            asyncio.create_task(self._count_defaults(), name="default rewards"),
+        ]
 
     async def stop(self) -> None:
         """End it; whatever was being done is found again in the store."""
-        tasks = [*self._tasks.values(), *([self._loop] if self._loop else [])]
+        tasks = [*self._tasks.values(), *self._loops]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -65,6 +76,24 @@ class Background:
             except Exception:
                 log.exception("loading newer models failed")
             self._look_after_all()
+
+    async def _count_defaults(self) -> None:
+        while True:
+            # Without a pause while there are more: the queue must not grow faster than it is read.
+            more = await self._count_all_defaults()
+            await asyncio.sleep(0 if more else DEFAULTS_SECONDS)
+
+    async def _count_all_defaults(self) -> bool:
+        more = False
+        for one in self._recommenders():
+            if one.awaits:
+                try:
+                    more |= await self._rewards.count_defaults(one)
+                except StoreUnavailable:
+                    log.warning("%s: the store did not answer in the background", one.algorithm)
+                except Exception:
+                    log.exception("%s: counting default rewards failed", one.algorithm)
+        return more
 
     def _look_after_all(self) -> None:
         # Not in the loop above, whose frame would hold on to the last one, even if it is removed.

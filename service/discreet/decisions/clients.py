@@ -82,12 +82,19 @@ class Clients:
             *(self._store.forget_days(principal) for principal in set(principals.values()))
         )
         forgotten = await asyncio.gather(*(one.forget(client) for one in recommenders))
+        awaited = await asyncio.gather(
+            *(
+                self._store.forget_open(generation=one.generation, principal=principals[one.name])
+                for one in recommenders
+            )
+        )
         certificate = ErasureCertificate(
             client=client,
             at=round(now, 3),
             erasure=max(counts, default=0),
             events=sum(event is not None for event in found),
             devices=devices,
+            open_decisions=sum(awaited),
             records={
                 one.name: count for one, count in zip(recommenders, forgotten, strict=True) if count
             },

@@ -44,6 +44,7 @@ class ErasureCertificate:
     erasure: int
     events: int
     devices: int
+    open_decisions: int
     records: Mapping[str, int]
     remains: Mapping[str, str] = field(default_factory=lambda: dict(REMAINS))
 
@@ -57,6 +58,7 @@ class ErasureCertificate:
             "erased": {
                 "stored_answers": self.events,
                 "device_keys": self.devices,
+                "open_decisions": self.open_decisions,
                 "records": dict(self.records),
             },
             "remains": dict(self.remains),

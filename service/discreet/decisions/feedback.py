@@ -7,6 +7,7 @@ in the same step that adds, so no crash or race can count a click twice.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -25,11 +26,17 @@ from discreet.errors import (
 )
 from discreet.families.contract import Recommender
 from discreet.families.observer import Observer
-from discreet.families.questions import Feedback, PendingFeedback, Receipt
+from discreet.families.questions import (
+    Activation,
+    Feedback,
+    PendingDecision,
+    PendingFeedback,
+    Receipt,
+)
 
 _MOST_TOGETHER = 250
 """Pieces of feedback of a batch that are recorded as one."""
-_CLAIM_MARGIN = 600
+CLAIM_MARGIN = 600
 """Seconds that a claim outlives its token. Both go by the store's clock; a failover may set it."""
 
 
@@ -56,14 +63,14 @@ class FeedbackRequests:
 
     async def record(self, feedback: Feedback) -> Receipt:
         """Count one reward once, together with those that arrive in the same turn."""
-        token = await self._token(feedback)
+        token = await self.token_of(feedback)
         await self._registry.current()
         return await self._batcher.join(*self._open(feedback, token))
 
     async def record_many(self, many: Sequence[Feedback]) -> list[Receipt | DiscreetError]:
         """Count many rewards in few round trips; each succeeds or fails by itself, in order."""
         await self._registry.current()
-        tokens = await asyncio.gather(*map(self._token, many), return_exceptions=True)
+        tokens = await asyncio.gather(*map(self.token_of, many), return_exceptions=True)
         receipts: list[Receipt | DiscreetError] = []
         together: dict[Recommender[Any], list[tuple[int, PendingFeedback]]] = {}
         for position, (feedback, token) in enumerate(zip(many, tokens, strict=True)):
@@ -85,7 +92,8 @@ class FeedbackRequests:
                     receipts[position] = outcome
         return receipts
 
-    async def _token(self, feedback: Feedback) -> str:
+    async def token_of(self, feedback: Feedback | Activation) -> str:
+        """Return the id of the recommendation that is spoken of."""
         if feedback.recommendation_id is not None:
             return feedback.recommendation_id
         if feedback.event_id is None:
@@ -94,6 +102,25 @@ class FeedbackRequests:
 
     def _open(self, feedback: Feedback, token: str) -> tuple[Recommender[Any], PendingFeedback]:
         """Open the token, and return whose decision it was and what is said about it."""
+        recommender, pending, remaining = self._find(token, feedback.recommenders)
+        if not feedback.scaled:
+            reward = recommender.scaled(feedback.reward)
+            feedback = replace(feedback, reward=reward, scaled=True)
+        return recommender, PendingFeedback(pending, feedback, remaining + CLAIM_MARGIN)
+
+    async def find(
+        self, token: str, recommenders: frozenset[str] | None
+    ) -> tuple[Recommender[Any], PendingDecision, int]:
+        """Return whose decision it is, the decision, and for how many seconds it can be spoken of.
+
+        `recommenders` are those that the caller may speak to.
+        """
+        await self._registry.current()
+        return self._find(token, recommenders)
+
+    def _find(
+        self, token: str, recommenders: frozenset[str] | None
+    ) -> tuple[Recommender[Any], PendingDecision, int]:
         try:
             pending = open_decision(self._sealer, token)
         except TokenForged:
@@ -102,12 +129,17 @@ class FeedbackRequests:
         recommender = self._registry.by_generation(pending.generation)
         if recommender is None:
             raise UnknownDecision("the recommender that made this recommendation was removed")
-        if feedback.recommenders is not None and recommender.name not in feedback.recommenders:
+        if recommenders is not None and recommender.name not in recommenders:
             raise NotAllowed("this key is bound to other recommenders")
         remaining = pending.expires_at - int(self._clock())
         if remaining <= 0:
-            raise TokenExpired("feedback for this recommendation is no longer accepted")
-        return recommender, PendingFeedback(pending, feedback, remaining + _CLAIM_MARGIN)
+            raise TokenExpired(
+                "feedback for this recommendation came too late: it was awaited for "
+                f"{recommender.reward.wait} (reward.wait), and the default counts since"
+                if recommender.awaits
+                else "feedback for this recommendation is no longer accepted"
+            )
+        return recommender, pending, remaining
 
 
 _NOT_RECORDED = UnknownDecision("nothing became of this feedback")

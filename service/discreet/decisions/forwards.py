@@ -73,7 +73,7 @@ class ForwardRequests:
         asked = found.part(Guests).was_asked_by(pending, requester)
         if pending.generation != found.generation or not asked:
             raise TokenForged("handle was not given to this vendor by this recommender")
-        return await self._feedback.record(Feedback(reward=reward, recommendation_id=handle))
+        return await self._feedback.record(Feedback(reward, handle, scaled=True))
 
     async def open(self, handle: str) -> OpenedHandle:
         """Return the item behind a handle, to whoever serves the user on our side."""

@@ -5,7 +5,9 @@ then decide: `Recommender.answer`), and its decision sealed into a `recommendati
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,30 +15,41 @@ from discreet.decisions.batcher import Batcher
 from discreet.decisions.lane import LONG, PIECE, LongWorkLane
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.decisions.retries import StoredAnswers
-from discreet.decisions.tokens import Sealer, new_decision_ids, seal_decisions
+from discreet.decisions.tokens import (
+    DecisionSeals,
+    SealedDecision,
+    Sealer,
+    open_decision,
+    opened,
+)
 from discreet.errors import (
     BudgetExhausted,
     DiscreetError,
+    InvalidArgument,
     StoreFenced,
     StoreUnavailable,
     UnknownRecommender,
 )
 from discreet.families.budgets import FREE
 from discreet.families.contract import Recommender
-from discreet.families.observer import AnswerOutcome, Observer
+from discreet.families.observer import AnswerOutcome, FamilyCounter, Observer
 from discreet.families.questions import (
     Answered,
     Ask,
-    PendingDecision,
     Question,
     Recommendation,
     RetryMark,
 )
 from discreet.privacy.charges import Charge
-from discreet.state.stores import Account
+from discreet.state.stores import Account, Debit
+
+log = logging.getLogger(__name__)
 
 _MOST_TOGETHER = 250
 """Questions of a batch that are debited and decided as one."""
+
+_SAID_EVERY = 60.0
+"""Seconds between two warnings of one worker that no further decision can be awaited."""
 
 
 class MarkedQuestion(NamedTuple):
@@ -44,6 +57,7 @@ class MarkedQuestion(NamedTuple):
 
     question: Question
     mark: RetryMark | None = None
+    activate: bool = True
 
 
 class _Placed(NamedTuple):
@@ -81,12 +95,13 @@ class RecommendRequests:
         Raises `Overloaded` if it is long work by itself and cannot begin soon.
         """
         recommender = await self._registry.find(ask.recommender)
-        question = recommender.question(ask)
+        question = _checked(recommender, ask)
         size = recommender.stored.next_slot * question.limit
         if size >= LONG:
             return await self._lane.single(size, partial(self._one, recommender, ask, question))
         if ask.event_id is None:
-            return await self._batcher.join(recommender, MarkedQuestion(question))
+            marked = MarkedQuestion(question, activate=ask.activate)
+            return await self._batcher.join(recommender, marked)
         return await self._once(recommender, ask, question)
 
     async def recommend_many(self, asks: Sequence[Ask]) -> list[Recommendation | DiscreetError]:
@@ -99,7 +114,7 @@ class RecommendRequests:
             if recommender is None:
                 continue
             try:
-                question = recommender.question(ask)
+                question = _checked(recommender, ask)
             except DiscreetError as error:
                 answers[position] = error
                 continue
@@ -121,7 +136,8 @@ class RecommendRequests:
         self, recommender: Recommender[Any], chunk: "Sequence[_Placed]"
     ) -> Sequence[Recommendation | DiscreetError]:
         try:
-            return await self.answer(recommender, [MarkedQuestion(one.question) for one in chunk])
+            many = [MarkedQuestion(one.question, activate=one.ask.activate) for one in chunk]
+            return await self.answer(recommender, many)
         except DiscreetError as error:
             return [error] * len(chunk)
 
@@ -141,7 +157,8 @@ class RecommendRequests:
     ) -> Recommendation:
         if ask.event_id is not None:
             return await self._once(recommender, ask, question)
-        (answer,) = await self.answer(recommender, [MarkedQuestion(question)])
+        marked = MarkedQuestion(question, activate=ask.activate)
+        (answer,) = await self.answer(recommender, [marked])
         if isinstance(answer, DiscreetError):
             raise answer
         return answer
@@ -151,8 +168,13 @@ class RecommendRequests:
     ) -> Recommendation:
         """Answer under the caller's event id: a retry gets the answer that was given."""
 
+        drawn = False
+
         async def fresh(mark: RetryMark) -> Recommendation:
-            (answer,) = await self.answer(recommender, [MarkedQuestion(question, mark)])
+            nonlocal drawn
+            drawn = True
+            marked = MarkedQuestion(question, mark, ask.activate)
+            (answer,) = await self.answer(recommender, [marked])
             if isinstance(answer, DiscreetError):
                 raise answer
             return answer
@@ -163,52 +185,59 @@ class RecommendRequests:
             raise _in_doubt(error, ask.event_id) from error
         if stored.repeated:
             self._note(recommender, AnswerOutcome.REPEATED, FREE, [stored.answer])
+            if drawn and stored.answer.awaiting:
+                # Another draw of the same question came first, and is shown: that one is awaited.
+                token = stored.answer.recommendation_id
+                shown = SealedDecision(token, open_decision(self._sealer, token))
+                again = Debit(shown.pending.principal, opened=opened(recommender, shown))
+                await recommender.store.spend([again])
         return stored.answer
 
     async def answer(
         self, recommender: Recommender[Any], many: Sequence[MarkedQuestion]
     ) -> list[Recommendation | DiscreetError]:
         """Answer questions to one recommender, and seal the decisions."""
-        questions = [question for question, _ in many]
-        answered = await self._answer_marked(recommender, many)
-        expires_at = int(self._clock()) + recommender.ttl
-        names = new_decision_ids(len(many))
-        good: list[int] = []
-        pending: list[PendingDecision] = []
-        for row, (one, name, question) in enumerate(zip(answered, names, questions, strict=True)):
+        made_up = self._stored.make_up(recommender, len(many))
+        marks = [one.mark or mark for one, (_, mark) in zip(many, made_up, strict=True)]
+        seals = DecisionSeals(
+            self._sealer,
+            recommender,
+            now=int(self._clock()),
+            clients=[one.question.client for one in many],
+            marks=[mark.digest for mark in marks],
+            deferred=[not one.activate for one in many],
+        )
+        opens = seals.open if recommender.awaits else None
+        answered: Sequence[Answered | DiscreetError]
+        try:
+            answered = await recommender.answer([one.question for one in many], marks, opens)
+        except StoreUnavailable as error:
+            answered = [error] * len(many)
+        good: dict[int, Answered] = {}
+        answers: list[Recommendation | DiscreetError] = []
+        for row, one in enumerate(answered):
             if isinstance(one, Answered):
-                decision = one.decision
-                good.append(row)
-                pending.append(
-                    PendingDecision(
-                        recommender.generation,
-                        decision.decision_id or name,
-                        min(expires_at, decision.expires_at or expires_at),
-                        question.client,
-                        decision.personalised,
-                        decision.choices,
-                        decision.note,
-                    )
-                )
-        answers: list[Recommendation | DiscreetError] = [
-            _UNKNOWN if isinstance(one, Answered) else one for one in answered
-        ]
+                good[row] = one
+                answers.append(_UNKNOWN)
+            elif isinstance(one, StoreUnavailable) and many[row].mark is None:
+                answers.append(_in_doubt(one, made_up[row][0]))
+            else:
+                answers.append(one)
         budget = recommender.answers_budget
         kinds: dict[tuple[AnswerOutcome, Charge], list[Recommendation]] = {}
-        tokens = seal_decisions(self._sealer, pending)
-        for row, token, sealed in zip(good, tokens, pending, strict=True):
-            one = answered[row]
-            assert isinstance(one, Answered)
+        sealed = seals.seal(list(good), [one.decision for one in good.values()])
+        for (row, one), (token, pending) in zip(good.items(), sealed, strict=True):
             decision = one.decision
             answer = Recommendation(
                 token,
                 decision.items,
                 decision.personalised,
                 recommender.report(one),
-                sealed.expires_at,
+                pending.expires_at,
                 decision.vendors,
                 decision.round,
                 decision.reason,
+                one.awaiting if recommender.awaits else None,
             )
             answers[row] = answer
             kinds.setdefault((one.outcome, one.charge), []).append(answer)
@@ -220,6 +249,7 @@ class RecommendRequests:
                     )
         for kind, alike in kinds.items():
             self._note(recommender, *kind, alike)
+        self._say_what_is_not_awaited(recommender, many, good)
         refused = sum(isinstance(one, BudgetExhausted) for one in answered)
         if refused:
             self._observer.recommendation(
@@ -232,23 +262,30 @@ class RecommendRequests:
             )
         return answers
 
-    async def _answer_marked(
-        self, recommender: Recommender[Any], many: Sequence[MarkedQuestion]
-    ) -> Sequence[Answered | DiscreetError]:
-        """Answer questions, each debited under the caller's mark or under one that is made up."""
-        made_up = self._stored.make_up(recommender, len(many))
-        marks = [one.mark or mark for one, (_, mark) in zip(many, made_up, strict=True)]
-        answered: Sequence[Answered | DiscreetError]
-        try:
-            answered = await recommender.answer([one.question for one in many], marks)
-        except StoreUnavailable as error:
-            answered = [error] * len(many)
-        return [
-            _in_doubt(one, event_id)
-            if isinstance(one, StoreUnavailable) and marked.mark is None
-            else one
-            for one, marked, (event_id, _) in zip(answered, many, made_up, strict=True)
-        ]
+    def _say_what_is_not_awaited(
+        self,
+        recommender: Recommender[Any],
+        many: Sequence[MarkedQuestion],
+        good: Mapping[int, Answered],
+    ) -> None:
+        """Report decisions that should await a reward and found no room: a public fact."""
+        if not recommender.awaits:
+            return
+        left_out = sum(
+            many[row].activate and bool(one.decision.choices) and not one.awaiting
+            for row, one in good.items()
+        )
+        if left_out:
+            self._observer.count(
+                recommender=recommender.name, what=FamilyCounter.NOT_AWAITED, amount=left_out
+            )
+            if time.monotonic() >= recommender.no_room_said + _SAID_EVERY:
+                recommender.no_room_said = time.monotonic()
+                log.warning(
+                    "%s: %d decisions await a reward, and reward.most_open allows no more: others "
+                    "are answered, and count as nothing without feedback",
+                    *(recommender.name, recommender.reward.most_open),
+                )
 
     def _note(
         self,
@@ -285,6 +322,13 @@ def _in_doubt(error: StoreUnavailable, event_id: str | None) -> StoreUnavailable
     if isinstance(error, StoreFenced):
         return error  # there is nothing to retry
     return StoreUnavailable(str(error), error.retry_after, event_id)
+
+
+def _checked(recommender: Recommender[Any], ask: Ask) -> Question:
+    """Return the question, or raise `InvalidArgument` for what this recommender cannot use."""
+    if not ask.activate and not recommender.awaits:
+        raise InvalidArgument("activate", "only where the document has reward.wait; leave it out")
+    return recommender.question(ask)
 
 
 _UNKNOWN = UnknownRecommender("no recommender of that name; GET /recommenders lists them")

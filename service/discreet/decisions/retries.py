@@ -154,7 +154,7 @@ def _vendors(stored: Any) -> tuple[str | None, ...]:
 
 def _decode(content: bytes) -> Recommendation:
     values = json.loads(content)
-    fields = Recommendation._make(values)
+    fields = Recommendation(*values)  # answers of an earlier version have fewer
     epsilon, spent, remaining, resets_at = values[Recommendation._fields.index("privacy")]
     return fields._replace(
         items=tuple(fields.items),

@@ -22,6 +22,7 @@ from discreet.decisions.recommend import RecommendRequests
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.decisions.release import Releaser
 from discreet.decisions.retries import StoredAnswers
+from discreet.decisions.rewards import Rewards
 from discreet.decisions.statements import Statements
 from discreet.decisions.tokens import KEY_BYTES, Sealer
 from discreet.families.contract import Recommender, Resources
@@ -44,6 +45,7 @@ class DecisionServices:
     devices: Devices
     recommend: RecommendRequests
     feedback: FeedbackRequests
+    rewards: Rewards
     forwards: ForwardRequests
     clients: Clients
     rates: KeyRates
@@ -137,7 +139,9 @@ async def _joined(
     def loaded() -> list[Recommender[Any]]:
         return registry.loaded()
 
-    background = Background(releaser=releaser, recommenders=loaded)
+    async def retire(recommender: Recommender[Any]) -> None:
+        await background.retire(recommender)
+
     registry = RecommenderRegistry(
         store=store,
         resources=Resources(
@@ -150,7 +154,7 @@ async def _joined(
         ),
         lease_seconds=lease_seconds,
         prepare=releaser.load,
-        retire=background.retire,
+        retire=retire,
         erase=releaser.erase,
     )
     answers = StoredAnswers(store=store, principals=principals, sealer=sealer)
@@ -158,6 +162,8 @@ async def _joined(
     feedback = FeedbackRequests(
         registry=registry, sealer=sealer, answers=answers, observer=observer, clock=clock, lane=lane
     )
+    rewards = Rewards(store=store, feedback=feedback, sealer=sealer, observer=observer, clock=clock)
+    background = Background(releaser=releaser, rewards=rewards, recommenders=loaded)
     devices = Devices(
         store=store, registry=registry, principals=principals, sealer=sealer, clock=clock
     )
@@ -175,6 +181,7 @@ async def _joined(
             lane=lane,
         ),
         feedback=feedback,
+        rewards=rewards,
         forwards=ForwardRequests(registry=registry, sealer=sealer, feedback=feedback, clock=clock),
         clients=Clients(
             store=store, registry=registry, devices=devices, principals=principals, clock=clock

@@ -15,14 +15,17 @@ import os
 import struct
 from binascii import b2a_base64
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCMSIV
 
 from discreet.errors import InvalidArgument, TokenForged
-from discreet.families.questions import Choice, PendingDecision
+from discreet.families.contract import Recommender
+from discreet.families.questions import Choice, Decision, PendingDecision
 from discreet.families.stored import GENERATION_BYTES
 from discreet.state.principals import DIGEST_BYTES
+from discreet.state.stores import OpenDecision
 
 KEY_BYTES = 32
 DECISION_BYTES = 12
@@ -30,9 +33,10 @@ _NONCE_BYTES = 12
 _FINGERPRINT_BYTES = 4
 _MOST_CHARACTERS = 16_384
 
-_HEAD = struct.Struct(f"<B{GENERATION_BYTES}s{DECISION_BYTES}sI{DIGEST_BYTES}s?H")
+_HEAD = struct.Struct(f"<B{GENERATION_BYTES}s{DECISION_BYTES}sI{DIGEST_BYTES}sBH")
 _CHOICE = struct.Struct("<If")
 _VERSION = 2
+_PERSONALISED, _DEFERRED = 1, 2
 _PURPOSE = b"discreet decision"
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _INVALID = "is not a recommendation_id of this service"
@@ -85,9 +89,10 @@ class Sealer:
 def seal_decisions(sealer: Sealer, many: Sequence[PendingDecision]) -> list[str]:
     """Return the `recommendation_id` of each decision."""
     contents = []
-    for generation, decision_id, expires_at, principal, personalised, choices, note in many:
+    for generation, decision_id, expires_at, principal, personalised, choices, note, defer in many:
+        flags = _PERSONALISED * personalised | _DEFERRED * defer
         content = _HEAD.pack(
-            _VERSION, generation, decision_id, expires_at, principal, personalised, len(choices)
+            _VERSION, generation, decision_id, expires_at, principal, flags, len(choices)
         )
         for choice in choices:
             content += _CHOICE.pack(*choice)
@@ -114,16 +119,111 @@ def open_decision(sealer: Sealer, token: str) -> PendingDecision:
     content = sealer.open(sealed, purpose=_PURPOSE)
     if content[0] != _VERSION:
         raise TokenForged("recommendation_id was issued by another version of this service")
-    _, generation, decision_id, expires_at, principal, personalised, count = _HEAD.unpack_from(
-        content
-    )
+    _, generation, decision_id, expires_at, principal, flags, count = _HEAD.unpack_from(content)
     end = _HEAD.size + count * _CHOICE.size
     return PendingDecision(
         generation=generation,
         decision_id=decision_id,
         expires_at=expires_at,
         principal=principal,
-        personalised=personalised,
+        personalised=bool(flags & _PERSONALISED),
         choices=tuple(map(Choice._make, _CHOICE.iter_unpack(content[_HEAD.size : end]))),
         note=content[end:],
+        deferred=bool(flags & _DEFERRED),
+    )
+
+
+IN_FLIGHT_SECONDS = 2
+"""How long after its time a decision counts as the default: feedback may be on its way."""
+
+
+class SealedDecision(NamedTuple):
+    """A decision's `recommendation_id`, and what is in it."""
+
+    token: str
+    pending: PendingDecision
+
+
+class DecisionSeals:
+    """Seals the decisions of one recommender that are made together, each once.
+
+    Where decisions await a reward, their names follow from the marks under which they are paid for:
+    a retry under the same mark opens the same decision again.
+    """
+
+    def __init__(
+        self,
+        sealer: Sealer,
+        recommender: Recommender[Any],
+        *,
+        now: int,
+        clients: Sequence[bytes],
+        marks: Sequence[bytes],
+        deferred: Sequence[bool],
+    ) -> None:
+        self._sealer = sealer
+        self._recommender = recommender
+        self._now = now
+        self._clients = clients
+        self._names = (
+            [mark[:DECISION_BYTES] for mark in marks]
+            if recommender.awaits
+            else new_decision_ids(len(clients))
+        )
+        self._deferred = deferred
+        self._sealed: dict[int, tuple[Decision, SealedDecision]] = {}
+
+    def seal(self, rows: Sequence[int], decisions: Sequence[Decision]) -> list[SealedDecision]:
+        """Return the decisions for these questions, by their places, sealed."""
+        missing = [
+            (row, decision, self._pending(row, decision))
+            for row, decision in zip(rows, decisions, strict=True)
+            if row not in self._sealed or self._sealed[row][0] is not decision
+        ]
+        tokens = seal_decisions(self._sealer, [pending for _, _, pending in missing])
+        for (row, decision, pending), token in zip(missing, tokens, strict=True):
+            self._sealed[row] = decision, SealedDecision(token, pending)
+        return [self._sealed[row][1] for row in rows]
+
+    def open(self, rows: Sequence[int], decisions: Sequence[Decision]) -> list[OpenDecision | None]:
+        """Return how the store keeps them while they await a reward, None for those that do not."""
+        return [
+            opened(self._recommender, one)
+            if one.pending.choices and not one.pending.deferred
+            else None
+            for one in self.seal(rows, decisions)
+        ]
+
+    def _pending(self, row: int, decision: Decision) -> PendingDecision:
+        recommender, deferred = self._recommender, self._deferred[row]
+        expires_at = self._now + (recommender.ttl if deferred else recommender.life)
+        return PendingDecision(
+            recommender.generation,
+            decision.decision_id or self._names[row],
+            min(expires_at, decision.expires_at or expires_at),
+            self._clients[row],
+            decision.personalised,
+            decision.choices,
+            decision.note,
+            deferred,
+        )
+
+
+def opened(
+    recommender: Recommender[Any], one: SealedDecision, *, at: int | None = None
+) -> OpenDecision:
+    """Return how the store keeps a decision while it awaits a reward.
+
+    One that was deferred begins to wait `at` its activation, and the first activation counts.
+    """
+    due = one.pending.expires_at
+    if at is not None:
+        due = min(due, at + recommender.reward.seconds)
+    return OpenDecision(
+        recommender.generation,
+        one.pending.decision_id,
+        one.token.encode(),
+        float(due + IN_FLIGHT_SECONDS),
+        recommender.reward.most_open,
+        sooner=at is not None,
     )

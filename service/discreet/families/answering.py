@@ -4,8 +4,10 @@ The order is the guarantee: every ledger is debited, durably, before anything th
 client leaves this process. A debit that failed, or whose fate is unknown, releases nothing.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -21,13 +23,14 @@ from discreet.errors import (
 from discreet.families.budgets import FREE, UNPROTECTED, BudgetPolicy, PrivacyReport
 from discreet.families.documents import RecommenderDocument, ReleasesDocument
 from discreet.families.observer import AnswerOutcome
-from discreet.families.questions import Answered, Ask, Decision, Question, RetryMark
+from discreet.families.questions import Answered, Ask, Decision, Opens, Question, RetryMark
 from discreet.families.resources import Current, Resources
+from discreet.families.rewards import ANY_REWARD, RewardDocument
 from discreet.families.stored import Slots, StoredDocument
 from discreet.privacy.charges import Charge
 from discreet.privacy.noise import NoiseSource
 from discreet.state.ready import Ready
-from discreet.state.stores import NO_LIMIT, Account, Debit, Debited, Ledger
+from discreet.state.stores import NO_LIMIT, Account, Debit, Debited
 
 M = TypeVar("M")
 P = TypeVar("P")
@@ -52,6 +55,11 @@ class DecidingRecommender(ABC, Generic[M]):
         self.stored = stored
         self.generation = stored.generation
         self.ttl = document.decision_ttl_seconds
+        self.reward: RewardDocument = getattr(document, "reward", ANY_REWARD)
+        self.awaits = self.reward.seconds > 0
+        """Whether a decision without feedback counts as the default."""
+        self.life = self.reward.seconds or self.ttl
+        """Seconds for which feedback is accepted."""
         self.store = resources.store
         self.noise = resources.noise
         self.observer = resources.observer
@@ -65,6 +73,8 @@ class DecidingRecommender(ABC, Generic[M]):
             dtype=np.intp,
         )
         self._visible_set = frozenset(self.visible.tolist())
+        self.no_room_said = -math.inf
+        """When this worker last said that no further decision can await a reward."""
         self.asked = False
         """Whether a question came since the last look: a public fact, unlike feedback."""
         self.asked_in = -1
@@ -86,6 +96,10 @@ class DecidingRecommender(ABC, Generic[M]):
     """What learning from a client may cost; None if it is free or exact."""
     refuses: bool = False
     """Whether a client whose budget is spent is refused, not answered from the model alone."""
+
+    decides_ahead: bool = False
+    """Whether `decide` needs nothing from the store, and no follow-up. Where decisions await a
+    reward, it is then called before the debit, whose step also opens the decision."""
 
     debits_clients: ClassVar[bool] = True
     """Whether clients have a ledger here that they can be told about."""
@@ -175,25 +189,27 @@ class DecidingRecommender(ABC, Generic[M]):
         return list(decisions)
 
     async def answer(
-        self, questions: Sequence[Question], marks: Sequence[RetryMark | None]
+        self,
+        questions: Sequence[Question],
+        marks: Sequence[RetryMark | None],
+        opens: Opens | None = None,
     ) -> list[Answered | DiscreetError]:
         """Answer each question; each succeeds or fails by itself.
 
         The order is the guarantee: every ledger is debited, durably, before anything that depends
         on its client leaves this process. A debit that failed, or whose fate is unknown, releases
-        nothing. What is debited under a mark is debited once; what is free needs none.
+        nothing: what was decided ahead of it is thrown away unseen. What is debited under a mark is
+        debited once; what is free needs none. With `opens`, decisions await a reward.
         """
         self.asked = True
         current = self.current.model
         prices = [self.price(question) for question in questions]
-        budget = self.answers_budget
-        limit, window = (NO_LIMIT, 0) if budget is None else (budget.limit, budget.window)
-        wanted = []
-        for question, price, mark in zip(questions, prices, marks, strict=True):
-            one = Debit(question.client, price, limit, window=window, purpose=self.purpose)
-            if mark is not None and price != FREE:
-                one = one._replace(marker=mark.digest, marker_ttl=mark.ttl)
-            wanted.append(one)
+        wanted = self._debits(questions, prices, marks)
+        ahead: list[Decision] | None = None
+        if opens is not None and self.decides_ahead:
+            ahead = self.decide(current, questions, [None] * len(questions), self.noise)
+            opened = opens(range(len(questions)), ahead)
+            wanted = [debit._replace(opened=o) for debit, o in zip(wanted, opened, strict=True)]
         debiting = self.store.spend(wanted)
         reading = self.read_own(questions)
         debits = await debiting
@@ -209,11 +225,16 @@ class DecidingRecommender(ABC, Generic[M]):
                 (granted if debit.granted else refused).append(row)
         if granted:
             asked = [questions[row] for row in granted]
-            decided = self.decide(current, asked, [own[row] for row in granted], self.noise)
-            shown = await self.follow_up(asked, decided)
+            if ahead is None:
+                decided = self.decide(current, asked, [own[row] for row in granted], self.noise)
+                shown = await self.follow_up(asked, decided)
+            else:
+                shown = [ahead[row] for row in granted]
             for row, decision in zip(granted, shown, strict=True):
+                debited = _debited(debits[row])
                 answers[row] = Answered(
-                    decision, self._outcome(decision), prices[row], _ledger(debits[row])
+                    *(decision, self._outcome(decision), prices[row]),
+                    *(debited.ledger, debited.awaiting),
                 )
         if refused:
             for row, answer in zip(
@@ -221,12 +242,57 @@ class DecidingRecommender(ABC, Generic[M]):
                 self._answer_unpaid(current, [questions[row] for row in refused]),
                 strict=True,
             ):
+                ledger = _debited(debits[row]).ledger
                 answers[row] = (
                     answer
                     if isinstance(answer, DiscreetError)
-                    else Answered(answer, AnswerOutcome.DEGRADED, FREE, _ledger(debits[row]))
+                    else Answered(answer, AnswerOutcome.DEGRADED, FREE, ledger)
                 )
+        if opens is not None:
+            # A degraded answer is shown and clicked like any other, so it awaits a reward as well.
+            rows = refused if ahead is not None else sorted(granted + refused)
+            await self._open(questions, answers, rows, opens)
         return answers
+
+    def _debits(
+        self,
+        questions: Sequence[Question],
+        prices: Sequence[Charge],
+        marks: Sequence[RetryMark | None],
+    ) -> list[Debit]:
+        budget = self.answers_budget
+        limit, window = (NO_LIMIT, 0) if budget is None else (budget.limit, budget.window)
+        wanted = []
+        for question, price, mark in zip(questions, prices, marks, strict=True):
+            one = Debit(question.client, price, limit, window=window, purpose=self.purpose)
+            if mark is not None and price != FREE:
+                one = one._replace(marker=mark.digest, marker_ttl=mark.ttl)
+            wanted.append(one)
+        return wanted
+
+    async def _open(
+        self,
+        questions: Sequence[Question],
+        answers: list[Answered | DiscreetError],
+        rows: Sequence[int],
+        opens: Opens,
+    ) -> None:
+        """Open decisions that are paid for or free, before they are shown."""
+        decided = [(row, one) for row in rows if isinstance(one := answers[row], Answered)]
+        opened = opens([row for row, _ in decided], [one.decision for _, one in decided])
+        wanted = [
+            (row, one, Debit(questions[row].client, opened=each))
+            for (row, one), each in zip(decided, opened, strict=True)
+            if each is not None
+        ]
+        if not wanted:
+            return
+        debits = await self.store.spend([debit for _, _, debit in wanted])
+        for (row, one, _), debit in zip(wanted, debits, strict=True):
+            if isinstance(debit, DiscreetError):
+                answers[row] = debit
+            else:
+                answers[row] = replace(one, awaiting=debit.awaiting)
 
     def _outcome(self, decision: Decision) -> AnswerOutcome:
         if not decision.items:
@@ -255,6 +321,6 @@ _UNDECIDED = Underpaid("nothing was decided for this question")
 """Stands where no answer has been written yet, so that a row forgotten here releases nothing."""
 
 
-def _ledger(debit: Debited | DiscreetError) -> Ledger:
+def _debited(debit: Debited | DiscreetError) -> Debited:
     assert isinstance(debit, Debited)
-    return debit.ledger
+    return debit

@@ -84,6 +84,24 @@ class Recommender(DecidingRecommender[M]):
                 return position
         raise InvalidArgument("item", "is not one of the items of this recommendation")
 
+    def scaled(self, reward: float) -> float:
+        """Return a reward of the document's range as one in [0, 1]."""
+        low, high = self.reward.range
+        if not low <= reward <= high:
+            raise InvalidArgument("reward", f"must lie in [{low:g}, {high:g}]")
+        return min((reward - low) / (high - low), 1.0)
+
+    def made_at(self, pending: PendingDecision) -> tuple[bytes, int]:
+        """Return whose decision it was, and when it was made, in seconds since the epoch."""
+        life = self.ttl if pending.deferred else self.life
+        return pending.principal, pending.expires_at - life
+
+    def place_of(self, one: PendingFeedback) -> int:
+        """Return which of the recommended items it is about; the default says so itself."""
+        if one.position is not None:
+            return one.position
+        return self.position_of(one.pending, one.feedback.item)
+
     def shown_as(self, pending: PendingDecision, position: int, choice: Choice) -> str | None:
         """Return the id under which an item was shown."""
         return self.id_of.get(choice.slot)
@@ -113,7 +131,7 @@ class Recommender(DecidingRecommender[M]):
 
     def _record(self, one: PendingFeedback) -> FeedbackRecord:
         pending, feedback = one.pending, one.feedback
-        position = self.position_of(pending, feedback.item)
+        position = self.place_of(one)
         lesson = self.learn(pending, position, feedback.reward)
         budget = self.feedback_budget
         return FeedbackRecord(
@@ -127,13 +145,19 @@ class Recommender(DecidingRecommender[M]):
             limit=NO_LIMIT if budget is None else budget.limit,
             window=0 if budget is None else budget.window,
             purpose=self.purpose,
+            awaited=pending.decision_id if self.awaits else b"",
+            default=one.position is not None,
         )
 
     async def _receipt(self, one: PendingFeedback, learned: Learned) -> Receipt | DiscreetError:
         # Nothing is counted here: whether feedback came, and was paid for, is private.
         if learned.claim is ClaimOutcome.CONFLICT:
-            return RewardConflict("another reward has already been counted for this recommendation")
-        await self.after_feedback(one)
+            return RewardConflict(
+                "another reward has already been counted for this recommendation"
+                + (", or the default because none came in time" if self.awaits else "")
+            )
+        if learned.claim is ClaimOutcome.COUNTED or one.position is None:
+            await self.after_feedback(one)
         return Receipt(duplicate=learned.claim is ClaimOutcome.DUPLICATE, learned=learned.added)
 
     # Releasing.

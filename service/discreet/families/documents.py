@@ -138,12 +138,18 @@ class BudgetDocument(Document):
     delta: Number = Field(default=1e-6, ge=0, lt=1)
 
 
-_UNITS = {"h": 3_600, "d": 86_400, "w": 7 * 86_400}
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
 _LONGEST_WINDOW = 366 * 86_400
+LONGEST_TTL = 30 * 86_400
+
+
+def duration_seconds(text: str) -> int:
+    """Return a length of time (45s, 30m, 12h, 30d, 4w) in seconds."""
+    return int(text[:-1]) * _UNITS[text[-1]]
 
 
 def _window_length(text: str) -> str:
-    if int(text[:-1]) * _UNITS[text[-1]] > _LONGEST_WINDOW:
+    if duration_seconds(text) > _LONGEST_WINDOW:
         raise ValueError("must be at most 366d")
     return text
 
@@ -166,7 +172,7 @@ class WindowedBudgetDocument(BudgetDocument):
     @property
     def seconds(self) -> int:
         """The length of a window; 0 if the budget is for ever."""
-        return 0 if self.per is None else int(self.per[:-1]) * _UNITS[self.per[-1]]
+        return 0 if self.per is None else duration_seconds(self.per)
 
 
 class AnswersPrivacyDocument(Document):
@@ -289,7 +295,7 @@ class RecommenderDocument(Document):
     decision_ttl_seconds: int = Field(
         default=86_400,
         ge=1,
-        le=30 * 86_400,
+        le=LONGEST_TTL,
         strict=True,
         description="How long feedback is accepted, and a retry under one event_id answered alike: "
         "that for two minutes at least.",

@@ -35,6 +35,7 @@ class FamilyCounter(StrEnum):
     TRAININGS = "trainings"
     FORWARDS = "forwards"
     FORWARDS_RECEIVED = "forwards_received"
+    NOT_AWAITED = "decisions_not_awaited"
 
 
 class FamilyGauge(StrEnum):
@@ -58,6 +59,7 @@ class FamilyGauge(StrEnum):
     ROUNDS = "rounds"
     PROFILES = "profiles"
     TRAINING_SECONDS = "training_seconds"
+    OPEN_DECISIONS = "open_decisions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

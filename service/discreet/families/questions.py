@@ -1,6 +1,6 @@
 """Questions, decisions and feedback, as every family takes and gives them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from discreet.errors import InvalidArgument
 from discreet.families.budgets import PrivacyReport
 from discreet.families.observer import AnswerOutcome
 from discreet.privacy.charges import Charge
-from discreet.state.stores import NO_CHARGE, Ledger
+from discreet.state.stores import NO_CHARGE, Ledger, OpenDecision
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class Ask(NamedTuple):
     features: Vector | None = None
     category: str | None = None
     round: str | None = None
+    activate: bool = True
+    """Whether the decision awaits a reward at once, or once it is activated."""
 
 
 def refuse_unused(ask: Ask, *, uses: Sequence[str] = ()) -> None:
@@ -73,7 +75,8 @@ class Recommendation(NamedTuple):
 
     `vendors` says for every item which vendor it is of, None for ours; the id of a vendor's item
     is a handle that the vendor can open. It is empty if all are ours. If `round` is given, the item
-    is that round's. `reason` says why an answer is not personalised, or not protected.
+    is that round's. `reason` says why an answer is not personalised, or not protected. `awaiting`
+    tells whether it counts as the default without feedback, None where none ever does.
     """
 
     recommendation_id: str
@@ -84,6 +87,7 @@ class Recommendation(NamedTuple):
     vendors: tuple[str | None, ...] = ()
     round: str | None = None
     reason: str | None = None
+    awaiting: bool | None = None
 
     @property
     def vendor(self) -> str | None:
@@ -95,13 +99,24 @@ class Recommendation(NamedTuple):
 class Feedback:
     """What a caller tells about a recommendation: exactly one of the two ids is given.
 
-    `recommenders` are those that the caller may speak to; None means all.
+    `recommenders` are those that the caller may speak to; None means all. The reward is in the
+    recommender's range, or, if it is `scaled`, in [0, 1].
     """
 
     reward: float
     recommendation_id: str | None = None
     event_id: str | None = None
     item: str | None = None
+    recommenders: frozenset[str] | None = None
+    scaled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """A decision was shown after all, and awaits its reward from now on; ids as in `Feedback`."""
+
+    recommendation_id: str | None = None
+    event_id: str | None = None
     recommenders: frozenset[str] | None = None
 
 
@@ -159,12 +174,21 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A decision with what it cost the client, and the ledger that paid, after it."""
+    """A decision with what it cost the client, and the ledger that paid, after it.
+
+    `awaiting` tells whether the decision was opened, to count as the default without feedback.
+    """
 
     decision: Decision
     outcome: AnswerOutcome
     charge: Charge = NO_CHARGE
     ledger: Ledger | None = None
+    awaiting: bool = False
+
+
+Opens = Callable[[Sequence[int], Sequence[Decision]], Sequence[OpenDecision | None]]
+"""Returns how the store keeps the decisions for these questions, by their places, while they await
+a reward; None for one that does not."""
 
 
 class PendingDecision(NamedTuple):
@@ -177,6 +201,8 @@ class PendingDecision(NamedTuple):
     personalised: bool
     choices: tuple[Choice, ...]
     note: bytes = b""
+    deferred: bool = False
+    """Whether it awaits a reward only once it is activated."""
 
 
 class RetryMark(NamedTuple):
@@ -187,11 +213,15 @@ class RetryMark(NamedTuple):
 
 
 class PendingFeedback(NamedTuple):
-    """Feedback on a decision; a claim on it must be remembered for `ttl` seconds."""
+    """Feedback on a decision, its reward in [0, 1]; a claim must be remembered for `ttl` seconds.
+
+    The default has no item's id, but a `position`.
+    """
 
     pending: PendingDecision
     feedback: Feedback
     ttl: int
+    position: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,10 @@ _FAMILY_COUNTERS: dict[FamilyCounter, tuple[str, tuple[str, ...]]] = {
         "Questions by other vendors, by outcome: answered.",
         ("peer", "outcome"),
     ),
+    FamilyCounter.NOT_AWAITED: (
+        "Answers that count as nothing without feedback, because as many await a reward as may.",
+        (),
+    ),
 }
 """What families count, with its labels beside the recommender. The value names the series."""
 
@@ -84,6 +88,10 @@ _FAMILY_GAUGES: dict[FamilyGauge, tuple[str, tuple[str, ...]]] = {
     FamilyGauge.ROUNDS: ("Rounds of objects, by state: open, closed.", ("state",)),
     FamilyGauge.PROFILES: ("Profiles that were sent.", ()),
     FamilyGauge.TRAINING_SECONDS: ("How long the last training took.", ()),
+    FamilyGauge.OPEN_DECISIONS: (
+        "Answers whose time to await a reward has not passed, whether feedback came or not.",
+        (),
+    ),
 }
 
 _MODES = dict.fromkeys(

@@ -113,6 +113,14 @@ def debit(value: Debit) -> Debit:
     if value.marker is not None:
         digest("marker", value.marker)
         ttl("marker_ttl", value.marker_ttl)
+    if value.opened is not None:
+        generation, decision, content, due, room, _ = value.opened
+        digest("generation", generation)
+        digest("decision", decision)
+        document("content", content)
+        if type(due) not in (int, float) or not 0 < due < 2**41:
+            raise InvalidArgument("due", "must be a moment in seconds since the epoch")
+        _whole("most", room, 1, 2**53 - 1)
     _windowed(value)
     return value
 
@@ -130,6 +138,8 @@ def feedback_record(value: FeedbackRecord) -> FeedbackRecord:
     _whole("reward", value.reward, INT64.start, INT64.stop - 1)
     ttl("claim_ttl", value.claim_ttl)
     _windowed(value)
+    if value.awaited and value.claim[:-2] != value.awaited:
+        raise InvalidArgument("awaited", "must be the claim without the item's place")
     if not value.increments:
         raise InvalidArgument("increments", "must add something")
     for block, increments in value.increments.items():

@@ -2,8 +2,9 @@
 
 A script may touch the keys of one hash tag only, so that everything runs unchanged on a cluster:
 
-    ledger, markers, claim,     {shard}     feedback is claimed, paid for and added in one step
-    sums, counts, release, fence
+    ledger, markers, claim,     {shard}     feedback is claimed, paid for and added in one step;
+    sums, counts, release,                  a decision is opened with the debit for its answer
+    open, contents, fence
     event                       {event}     a caller's event id and its answer
     queue                       {queue}     messages to other instances
     blob, page                  {key}       values replaced whole, and values written in place
@@ -89,6 +90,15 @@ class StoreKeys:
         """Return the key of the number of the last release that was frozen."""
         return self._shards[shard] + b"r" + generation
 
+    def open(self, shard: int, generation: bytes) -> bytes:
+        """Return the key of a sorted set: open decisions by the time at which they are due."""
+        return self._shards[shard] + b"q" + generation
+
+    def contents(self, shard: int, generation: bytes) -> bytes:
+        """Return the key of a hash: open decisions to their contents, and which of their items
+        have been counted."""
+        return self._shards[shard] + b"d" + generation
+
     def event(self, event: bytes) -> bytes:
         """Return the key of a hash: fingerprint and answer."""
         return self._tagged(b"e", event)
@@ -121,6 +131,17 @@ class StoreKeys:
 def frozen_sums(frozen: bytes, number: int) -> bytes:
     """Return the key of a directory: sums set aside for a release, by block."""
     return b"%b%d:" % (frozen, number)
+
+
+def open_name(principal: bytes, decision: bytes) -> bytes:
+    """Return the name of an open decision; with a claim, of one of its items."""
+    return _sized(principal) + decision
+
+
+def read_open_name(name: bytes) -> tuple[bytes, bytes]:
+    """Return the principal and the decision of a name."""
+    end = 1 + name[0]
+    return name[1:end], name[end:]
 
 
 def _sized(digest: bytes) -> bytes:

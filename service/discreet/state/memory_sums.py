@@ -9,6 +9,7 @@ from discreet.privacy.charges import UNLIMITED, Charge
 from discreet.state import checks
 from discreet.state.expiring import Expiring
 from discreet.state.ledgers import DAY_SECONDS, KEPT_DAYS, booked, turned
+from discreet.state.memory_awaiting import MemoryAwaiting
 from discreet.state.ready import Ready
 from discreet.state.stores import (
     NO_CHARGE,
@@ -28,11 +29,11 @@ NOTHING = np.zeros(0, dtype=np.int64)
 NOTHING.setflags(write=False)
 
 
-class MemorySums:
+class MemorySums(MemoryAwaiting):
     """The part of `stores.Store` that counts; `clock` decides which claims have lapsed."""
 
     def __init__(self, *, clock: Callable[[], float]) -> None:
-        self._clock = clock
+        super().__init__(clock=clock)
         self._ledgers: dict[bytes, Ledger] = {}
         self._days: dict[bytes, dict[tuple[int, Account, bytes], DaySpending]] = {}
         self._markers: dict[bytes, Expiring[tuple[bytes, Account, Charge], None]] = {}
@@ -46,7 +47,13 @@ class MemorySums:
     def spend(self, debits: Sequence[Debit]) -> Awaitable[Sequence[Debited | DiscreetError]]:
         for each in debits:
             checks.debit(each)
-        return Ready([self._spend(each) for each in debits])
+        return Ready([self._spend_and_open(each) for each in debits])
+
+    def _spend_and_open(self, debit: Debit) -> Debited:
+        after = self._spend(debit)
+        if debit.opened is None or not after.granted:
+            return after
+        return after._replace(awaiting=self._open_decision(debit.principal, debit.opened))
 
     def _spend(self, debit: Debit) -> Debited:
         ledger = self._ledger(debit.principal, debit.window)
@@ -116,8 +123,11 @@ class MemorySums:
     def _learn(self, one: FeedbackRecord) -> Learned | DiscreetError:
         ledger = self._ledger(one.principal, one.window)
         key = (one.principal, one.claim)
+        if one.default and not self._may_default(one):
+            return Learned(ClaimOutcome.DUPLICATE, False, NO_CHARGE, ledger)
         standing = self._claims.get(key)
         if standing is not None:
+            self._note_counted(one)
             reward, added = standing
             outcome = ClaimOutcome.DUPLICATE if reward == one.reward else ClaimOutcome.CONFLICT
             return Learned(outcome, added, NO_CHARGE, ledger)
@@ -128,6 +138,7 @@ class MemorySums:
             after = booked(ledger, Account.FEEDBACK, price)
             if not one.limit.admits(after.spent(Account.FEEDBACK, one.window)):
                 self._claims.put(key, (one.reward, False), one.claim_ttl)
+                self._note_counted(one)
                 return Learned(ClaimOutcome.COUNTED, False, NO_CHARGE, ledger)
         try:
             self._add(one)
@@ -137,6 +148,7 @@ class MemorySums:
             self._counts.setdefault(one.generation, {})[one.principal] = count
             self._book(one.principal, after, Account.FEEDBACK, one.purpose, price)
         self._claims.put(key, (one.reward, True), one.claim_ttl)
+        self._note_counted(one)
         return Learned(ClaimOutcome.COUNTED, True, price, after)
 
     def _add(self, one: FeedbackRecord) -> None:
@@ -183,7 +195,7 @@ class MemorySums:
         return Ready(held.pop(checks.digest("principal", principal), None) is not None)
 
     def erase_sums(self, *, generation: bytes) -> Awaitable[None]:
-        for held in (self._open, self._own, self._counts, self._numbers):
+        for held in (self._open, self._own, self._counts, self._numbers, self._awaited):
             held.pop(checks.digest("generation", generation), None)
         for key in [key for key in self._frozen if key[0] == generation]:
             del self._frozen[key]

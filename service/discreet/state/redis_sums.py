@@ -5,6 +5,7 @@ concerns a whole recommender goes to all shards at once, in one round trip.
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import numpy as np
@@ -19,7 +20,7 @@ from discreet.state.codec import (
     unpack_parts,
     unpack_vector,
 )
-from discreet.state.keys import frozen_sums
+from discreet.state.keys import frozen_sums, open_name
 from discreet.state.redis_commands import PendingAnswer, RedisCommands
 from discreet.state.stores import (
     NO_CHARGE,
@@ -47,22 +48,28 @@ class RedisSums(RedisCommands):
         return self._ask_fenced(replies.debited, shards, commands)
 
     def _debit(self, debit: Debit) -> StoreCommand:
-        principal, charge, limit, account, marker, marker_ttl, window, purpose = checks.debit(debit)
+        principal, charge, limit, account, marker, marker_ttl, window, purpose, opened = (
+            checks.debit(debit)
+        )
         shard = shard_of(principal)
         ledger = self._keys.ledger(principal)
-        fence, carried = self._keys.fence(shard), self._fence.carried(shard)
         terms = pack_terms(charge, limit)
-        if marker is None:
-            # Running it twice would debit twice, unless there is nothing to debit.
-            call = scripts.SPEND.call(
-                (ledger, fence), terms, int(account), window, purpose, carried
-            )
-            return StoreCommand(ledger, call, charge == NO_CHARGE)
-        paid_for = marker + bytes((account,)) + terms[:ACCOUNT_BYTES]
-        keys = (ledger, self._keys.markers(principal), fence)
-        marked = (paid_for, marker_ttl * 1000)
-        call = scripts.SPEND.call(keys, terms, int(account), window, purpose, *marked, carried)
-        return StoreCommand(ledger, call)
+        keys: list[bytes] = [ledger]
+        words: list[Word] = [terms, int(account), window, purpose]
+        if marker is not None:
+            keys.append(self._keys.markers(principal))
+            words += (marker + bytes((account,)) + terms[:ACCOUNT_BYTES], marker_ttl * 1000)
+        if opened is not None:
+            generation, decision, content, due, most, sooner = opened
+            keys += (self._keys.open(shard, generation), self._keys.contents(shard, generation))
+            room = -(-most // SHARDS)
+            moment = b"LT" if sooner else b"GT"
+            words += (open_name(principal, decision), content, math.ceil(due * 1000), room, moment)
+        keys.append(self._keys.fence(shard))
+        words.append(self._fence.carried(shard))
+        # Running it twice would debit twice, unless there is a marker, or nothing to debit.
+        repeatable = marker is not None or charge == NO_CHARGE
+        return StoreCommand(ledger, scripts.SPEND.call(keys, *words), repeatable)
 
     def ledgers(self, principals: Sequence[bytes]) -> Awaitable[Sequence[Ledger]]:
         keys = [self._keys.ledger(each) for each in checks.digests("principals", principals)]
@@ -93,21 +100,26 @@ class RedisSums(RedisCommands):
         return self._ask_fenced(replies.learned, shards, commands)
 
     def _record(self, one: FeedbackRecord) -> StoreCommand:
-        principal, generation, claim, reward, ttl, increments, charge, limit, window, purpose = (
-            checks.feedback_record(one)
-        )
+        checks.feedback_record(one)
+        principal, generation, claim, reward, ttl, increments, charge, limit, window, purpose = one[
+            :10
+        ]
         shard = shard_of(principal)
         ledger = self._keys.ledger(principal)
-        keys = (
+        keys = [
             ledger,
             self._keys.claim(principal, claim),
             self._keys.counts(shard, generation),
             self._keys.sums(shard, generation),
             self._keys.own(shard, generation),
-            self._keys.fence(shard),
-        )
-        terms = b"" if charge == NO_CHARGE else pack_terms(charge, limit)
+        ]
         additions: list[Word] = []
+        if one.awaited:
+            keys.append(self._keys.contents(shard, generation))
+            names = open_name(principal, one.awaited), open_name(principal, claim)
+            additions += (*names, int(one.default))
+        keys.append(self._keys.fence(shard))
+        terms = b"" if charge == NO_CHARGE else pack_terms(charge, limit)
         for block, amounts in increments.items():
             additions += (block, len(amounts))
             for pair in amounts:
@@ -186,6 +198,8 @@ class RedisSums(RedisCommands):
                 self._keys.frozen(shard, generation),
                 self._keys.counts(shard, generation),
                 self._keys.release(shard, generation),
+                self._keys.open(shard, generation),
+                self._keys.contents(shard, generation),
             )
             return StoreCommand(keys[0], scripts.ERASE_SUMS.call(keys, ERASED_AT_ONCE))
 

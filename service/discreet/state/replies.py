@@ -50,12 +50,12 @@ def count(reply: bytes | None) -> int:
     return int(reply or 0)
 
 
-def debited(reply: tuple[int, bytes]) -> Debited:
+def debited(reply: tuple[int, bytes, int]) -> Debited:
     """Read what `spend.lua` returns."""
-    granted, ledger = reply
+    granted, ledger, opened = reply
     if granted not in (0, 1):
         raise ValueError("an unreadable ledger")
-    return Debited(granted == 1, unpack_ledger(ledger))
+    return Debited(granted == 1, unpack_ledger(ledger), opened == 1)
 
 
 def markers(reply: Sequence[bytes]) -> list[bytes]:

@@ -29,6 +29,8 @@ import numpy.typing as npt
 
 from discreet.errors import DiscreetError
 from discreet.privacy.charges import UNLIMITED, Charge, Limit
+from discreet.state.awaiting import Awaiting as Awaiting
+from discreet.state.awaiting import OpenDecision as OpenDecision
 from discreet.state.ledgers import NO_CHARGE as NO_CHARGE
 from discreet.state.ledgers import Account as Account
 from discreet.state.ledgers import DaySpending as DaySpending
@@ -65,7 +67,8 @@ class Debit(NamedTuple):
     another debit: what was paid under the old price must not cover a dearer release.
 
     The limit is for what was ever spent, or, with a `window` in seconds, for what was spent in the
-    current window of that length. `purpose` says what it was spent on, for the day's entry.
+    current window of that length. `purpose` says what it was spent on, for the day's entry. What is
+    paid for may be a decision to be `opened`, in the same step, if the debit is granted.
     """
 
     principal: bytes
@@ -76,13 +79,18 @@ class Debit(NamedTuple):
     marker_ttl: int = 86_400
     window: int = 0
     purpose: bytes = b""
+    opened: OpenDecision | None = None
 
 
 class Debited(NamedTuple):
-    """A ledger after an attempt to debit it: it includes the debit only if `granted`."""
+    """A ledger after an attempt to debit it: it includes the debit only if `granted`.
+
+    `awaiting` tells whether the decision that came with it awaits a reward: there may be no room.
+    """
 
     granted: bool
     ledger: Ledger
+    awaiting: bool = False
 
 
 class ClaimOutcome(Enum):
@@ -107,6 +115,10 @@ class FeedbackRecord(NamedTuple):
 
     `increments` adds amounts to fields of blocks: a block is named by its recommender's
     `generation` and a few bytes, or is the principal's `OWN`.
+
+    `awaited` is the decision that it is about, where decisions are awaited; the claim is then that
+    name and two bytes of the item's place. A `default` is counted if the decision is open and
+    nothing was counted for the item; otherwise it is a DUPLICATE.
     """
 
     principal: bytes
@@ -119,6 +131,8 @@ class FeedbackRecord(NamedTuple):
     limit: Limit = NO_LIMIT
     window: int = 0
     purpose: bytes = b""
+    awaited: bytes = b""
+    default: bool = False
 
 
 class Learned(NamedTuple):
@@ -212,13 +226,15 @@ class Sums(Protocol):
         ...
 
     def erase_sums(self, *, generation: bytes) -> Awaitable[None]:
-        """Erase all sums of a recommender, its own ones too. Claims lapse by themselves."""
+        """Erase all sums of a recommender, own ones too, and its open decisions. Claims lapse by
+        themselves."""
         ...
 
 
 class Store(
     Ledgers,
     Sums,
+    Awaiting,
     Blobs,
     Events,
     Queues,

@@ -9,10 +9,10 @@ from discreet.families.documents import (
     Document,
     FeedbackPrivacy,
     FeedbackPrivacyDocument,
-    RecommenderDocument,
     ReleasesDocument,
     protection,
 )
+from discreet.families.rewards import RewardedDocument
 
 MOST_NEIGHBOURS = 500
 
@@ -48,7 +48,7 @@ class CollaborativePrivacyDocument(Document):
     feedback: FeedbackPrivacy = FeedbackPrivacyDocument()
 
 
-class CollaborativeDocument(RecommenderDocument):
+class CollaborativeDocument(RewardedDocument):
     """Recommends what goes with a client's profile, and what is popular."""
 
     item_fields: ClassVar[frozenset[str]] = frozenset({"title", "categories"})

@@ -13,10 +13,10 @@ from discreet.families.documents import (
     FeedbackPrivacy,
     FeedbackPrivacyDocument,
     Number,
-    RecommenderDocument,
     ReleasesDocument,
     protection,
 )
+from discreet.families.rewards import RewardedDocument
 
 EXACT_RELEASES = ReleasesDocument(seconds=0.5, growth=0.01)
 PRIVATE_RELEASES = ReleasesDocument(seconds=10.0, growth=0.2, longest=14_400.0)
@@ -52,7 +52,7 @@ class ContextualPrivacyDocument(Document):
     feedback: FeedbackPrivacy = FeedbackPrivacyDocument()
 
 
-class ContextualDocument(RecommenderDocument):
+class ContextualDocument(RewardedDocument):
     """Learns what people with such a context like; protects each client's context and feedback."""
 
     algorithm: Literal["contextual"]

@@ -41,6 +41,7 @@ class ContextualRecommender(Recommender[ContextualModel]):
     """Items whose means are functions of the context."""
 
     algorithm = "contextual"
+    decides_ahead = True
     document_class = ContextualDocument
 
     def __init__(self, *, name: str, stored: StoredDocument, resources: Resources) -> None:

@@ -13,10 +13,10 @@ from discreet.families.documents import (
     FeedbackPrivacyDocument,
     Number,
     PeerUrl,
-    RecommenderDocument,
     ReleasesDocument,
     protection,
 )
+from discreet.families.rewards import RewardedDocument
 
 MOST_DIMENSIONS = 64
 MOST_MEMBERS = 256
@@ -108,7 +108,7 @@ class ClusterPrivacyDocument(Document):
     feedback: FeedbackPrivacy = FeedbackPrivacyDocument()
 
 
-class FederatedClustersDocument(RecommenderDocument):
+class FederatedClustersDocument(RewardedDocument):
     """Learns linear preferences with users alike, here and, through noisy updates, elsewhere."""
 
     item_fields: ClassVar[frozenset[str]] = frozenset({"features"})

@@ -291,8 +291,7 @@ class ClusterRecommender(Recommender[ClusterModel]):
         return receipts
 
     def _late(self, many: Sequence[PendingFeedback]) -> Awaitable[list[bool]]:
-        decisions = [(one.pending.principal, one.pending.expires_at - self.ttl) for one in many]
-        return self._tombstones.cover(decisions)
+        return self._tombstones.cover([self.made_at(one.pending) for one in many])
 
     def learn(self, pending: PendingDecision, position: int, reward: float) -> Lesson:
         """Return what the reward adds to the client's own sums."""

@@ -17,12 +17,12 @@ from discreet.families.documents import (
     Number,
     OrExact,
     PeerUrl,
-    RecommenderDocument,
     ReleasesDocument,
     SparseFeatures,
     UnusableItem,
     protection,
 )
+from discreet.families.rewards import RewardedDocument
 
 MOST_NEIGHBOURS = 32
 
@@ -135,7 +135,7 @@ class MirrorPrivacyDocument(Document):
     feedback: FeedbackPrivacy = FeedbackPrivacyDocument()
 
 
-class MirrorDescentDocument(RecommenderDocument):
+class MirrorDescentDocument(RewardedDocument):
     """Learns one sparse linear model with its neighbours."""
 
     item_fields: ClassVar[frozenset[str]] = frozenset({"features"})

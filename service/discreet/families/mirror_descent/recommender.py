@@ -62,6 +62,7 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
     """A node: ranks by its released model, and mixes it with its neighbours'."""
 
     algorithm = "mirror-descent"
+    decides_ahead = True
     document_class = MirrorDescentDocument
 
     def __init__(self, *, name: str, stored: StoredDocument, resources: Resources) -> None:

@@ -16,10 +16,10 @@ from discreet.families.documents import (
     Number,
     OrExact,
     PeerUrl,
-    RecommenderDocument,
     ReleasesDocument,
     protection,
 )
+from discreet.families.rewards import RewardedDocument
 
 MOST_VENDORS = 16
 VENDOR = "\0vendor/"
@@ -106,7 +106,7 @@ class PartitionPrivacyDocument(Document):
     guests: GuestPrivacyDocument = GuestPrivacyDocument()
 
 
-class AdaptivePartitionDocument(RecommenderDocument):
+class AdaptivePartitionDocument(RewardedDocument):
     """Learns by region of the context space; protects each client's context."""
 
     algorithm: Literal["p-dap"]

@@ -59,6 +59,7 @@ class PartitionRecommender(Recommender[PartitionModel]):
         self.dimensions = document.context.size
         self._read_context = document.context.reader()
         self.releases = document.releases
+        self.decides_ahead = not document.vendors
         answers, feedback = document.privacy.answers, document.privacy.feedback
         self.rule = self.vendor_rule = ChoiceRule(None)
         self.vendor_epsilon = 1.0
@@ -222,8 +223,7 @@ class PartitionRecommender(Recommender[PartitionModel]):
     async def after_feedback(self, feedback: PendingFeedback) -> None:
         """Pass feedback on a vendor's item on to the vendor."""
         if self.vendors.url_of:
-            position = self.position_of(feedback.pending, feedback.feedback.item)
-            await self.vendors.pass_on(feedback, position)
+            await self.vendors.pass_on(feedback, self.place_of(feedback))
 
     # Releasing.
 

@@ -261,7 +261,7 @@ class Vendors:
             "vendor": vendor,
             "handle": handle,
             "reward": feedback.feedback.reward,
-            "expires_at": feedback.pending.expires_at,
+            "expires_at": self._recommender.made_at(feedback.pending)[1] + self._recommender.ttl,
         }
         name = feedback.pending.decision_id + bytes([position])
         content = json.dumps(message).encode()

@@ -30,6 +30,7 @@ from discreet.families.questions import (
     Choice,
     Decision,
     Lesson,
+    Opens,
     PendingDecision,
     PendingFeedback,
     Question,
@@ -129,13 +130,13 @@ class VotersRecommender(Recommender[RunParameters]):
         return self.principal(f"{_RUNS}{window} {client}")
 
     async def answer(
-        self, questions: Sequence[Question], marks: Sequence[RetryMark | None]
+        self,
+        questions: Sequence[Question],
+        marks: Sequence[RetryMark | None],
+        opens: Opens | None = None,
     ) -> list[Answered | DiscreetError]:
-        """Answer each question; each succeeds or fails by itself.
-
-        Marks are not needed: the client's page makes the answer to a round unique, and the run's
-        own marker its debit.
-        """
+        """Answer each question; each succeeds or fails by itself. Marks are not needed: the page
+        of a client makes the answer to a round unique, and the run's own marker its debit."""
         answers = await _each(self._answer(question) for question in questions)
         # Read last, so that it has the debits of all these answers.
         (ledger,) = await self.store.ledgers([self.population])

@@ -41,7 +41,10 @@ _CONTEXT: TypeAdapter[ContextDocument] = TypeAdapter(ContextDocument)
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What to send, and where. `world` chooses what users like, `seed` who comes when."""
+    """What to send, and where. `world` chooses what users like, `seed` who comes when.
+
+    `clicks_only` leaves out feedback on what was not liked, as shops do that report clicks.
+    """
 
     url: str
     key: str
@@ -54,6 +57,7 @@ class Traffic:
     name: str = "visitor"
     connections: int = 16
     allow_remote: bool = False
+    clicks_only: bool = False
 
     def __post_init__(self) -> None:
         _within("rate", self.rate, 0.01, 10_000)
@@ -228,6 +232,8 @@ class _TrafficDriver:
         self._results.add_answer(
             personalised=answer["personalised"], reward=reward, regret=regret(means, [place])
         )
+        if self._traffic.clicks_only and not reward:
+            return
         feedback = {"recommendation_id": answer["recommendation_id"], "reward": reward}
         if await self._post(connection, "/feedback", feedback) is not None:
             self._results.add_feedback()

@@ -6,6 +6,8 @@
 --           and a colon is a directory like KEYS[1]
 -- KEYS[4] = counts of records
 -- KEYS[5] = number of the last release that was frozen
+-- KEYS[6] = open decisions
+-- KEYS[7] = contents of open decisions
 -- ARGV[1] = how many blocks and principals to erase at most
 -- returns 1 if none is left, 0 if there are more
 
@@ -25,5 +27,5 @@ end
 if most <= 0 then
     return 0
 end
-redis.call('UNLINK', KEYS[4], KEYS[5])
+redis.call('UNLINK', KEYS[4], KEYS[5], KEYS[6], KEYS[7])
 return 1

@@ -12,6 +12,8 @@
 -- KEYS[3] = counts: hash of principal to number of records since the last freeze
 -- KEYS[4] = open sums: set of names of blocks; a block lies under this key followed by its name
 -- KEYS[5] = own sums: set of principals; a principal's sums lie under this key followed by it
+-- KEYS[6] = hash of open decisions: name to content, and of a name and an item's place to nothing
+--           once it is counted (only where decisions are awaited)
 -- ARGV[1] = reward
 -- ARGV[2] = the claim's time to live in ms
 -- ARGV[3] = principal
@@ -19,8 +21,11 @@
 --           account; empty if the record is free
 -- ARGV[5] = the length of the limit's window in seconds; 0 if it is for ever
 -- ARGV[6] = the purpose
--- ARGV[7…] = for each block its name (empty: the principal's own), its number of increments, and
---            field and amount of each
+-- ARGV[7] = the decision's name (with KEYS[6])
+-- ARGV[8] = the field of this item of it (with KEYS[6])
+-- ARGV[9] = 1 if this is the default, which counts once, while the decision is open; else 0
+-- ARGV[7…], with KEYS[6] ARGV[10…] = for each block its name (empty: the principal's own), its
+--            number of increments, and field and amount of each
 -- returns {1 = counted | 2 = duplicate | 3 = conflict | -1 = overflow | -2 = unreadable,
 --          1 = added | 0 = not, the three columns of the price (empty if none), ledger after}
 
@@ -36,8 +41,22 @@ if not ledger then
 end
 local window = turn_windows(ledger, tonumber(ARGV[5]), now)
 
+local OPEN = KEYS[6]
+local is_open = OPEN and redis.call('HEXISTS', OPEN, ARGV[7]) == 1
+if OPEN and ARGV[9] == '1' and (not is_open or redis.call('HEXISTS', OPEN, ARGV[8]) == 1) then
+    return {2, 0, '', pack_ledger(ledger)}
+end
+
+-- Notes for as long as the decision is open that this item of it was counted: claims lapse.
+local function note_counted()
+    if is_open then
+        redis.call('HSET', OPEN, ARGV[8], '')
+    end
+end
+
 local claimed = redis.call('GET', KEYS[2])
 if claimed then
+    note_counted()
     local added = claimed:sub(1, 1) ~= '!'
     local reward = added and claimed or claimed:sub(2)
     return {reward == ARGV[1] and 2 or 3, added and 1 or 0, '', pack_ledger(ledger)}
@@ -57,6 +76,7 @@ if ARGV[4] ~= '' then
     local before = pack_ledger(ledger)
     if not debit(ledger, 1, charge, {terms[4], terms[5], terms[6]}, window) then
         redis.call('SET', KEYS[2], '!' .. ARGV[1], 'PX', ARGV[2])
+        note_counted()
         count_write()
         return {1, 0, '', before}
     end
@@ -64,7 +84,7 @@ if ARGV[4] ~= '' then
 end
 
 local blocks = {}
-local at = 7
+local at = OPEN and 10 or 7
 while at <= #ARGV do
     local directory, name = KEYS[4], ARGV[at]
     if name == '' then
@@ -139,5 +159,6 @@ if count > 0 then
     write_ledger(KEYS[1], ledger, field, charge)
 end
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
+note_counted()
 count_write()
 return {1, 1, price, pack_ledger(ledger)}
