@@ -135,6 +135,7 @@ REQUIREMENTS = {
     "npm": program("npm", debian_package="npm"),
     "kubectl": program("kubectl", debian_package="kubernetes-client"),
     "checkov": tool("checkov/bin/checkov"),
+    "obp": tool("obp"),
     "tsc": tool("node/node_modules/.bin/tsc"),
     "buildah": program("buildah", debian_package="buildah", wanted_by="image"),
     "podman": program("podman", debian_package="podman", wanted_by="image"),

@@ -18,6 +18,7 @@ COMMANDS = (
     ("keys", "make, list and revoke API keys; make token keys"),
     ("store", "begin an empty store, look at one, or accept one that lost something"),
     ("audit", "check every privacy claim, and that planted faults are caught"),
+    ("evaluate", "estimate from a log what recommenders would earn, and how sure that is"),
     ("simulate", "choose an epsilon on synthetic or logged data, or send synthetic traffic"),
     ("reproduce", "repeat a paper's evaluation; its numbers beside ours"),
     ("voters", "choose the parameters of p-REC: peers for an epsilon, or epsilon for peers"),

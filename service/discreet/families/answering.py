@@ -12,6 +12,7 @@ from hashlib import blake2b
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.errors import (
     BudgetExhausted,
@@ -181,6 +182,16 @@ class DecidingRecommender(ABC, Generic[M]):
         A family whose answers are never charged has no use for it.
         """
         raise BudgetExhausted("this client's privacy budget is spent")
+
+    def answer_law(
+        self, model: M, questions: Sequence[Question], own: Sequence[Any], *, paid: bool
+    ) -> npt.NDArray[np.float64]:
+        """Return with which probability each slot is the first item of an answer, a row a question.
+
+        `paid` says whether the client is looked at (`decide`) or not (`decide_without_client`). It
+        tells exactly what an answer would only hint at: for evaluation, never for a caller.
+        """
+        raise UnknownRecommender(f"not supported by {self.algorithm}: the odds of an answer")
 
     async def follow_up(
         self, questions: Sequence[Question], decisions: Sequence[Decision]

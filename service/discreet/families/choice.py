@@ -220,6 +220,21 @@ class ShortlistOdds:
             paid=self._paid,
         )
 
+    def shares(self, bests: Sequence[int]) -> Floats:
+        """Return the probability of every one of `items`, a row for each visitor's best position.
+
+        Rounded to double precision; `law` is exact, and slower.
+        """
+        if len(self.items) == 1:
+            return np.ones((len(bests), 1))
+        explored = self.coin / COIN_SIDES * self.curiosity / self.curiosity_total
+        shares = np.tile(explored, (len(bests), 1))
+        columns = self.items.searchsorted(self.shortlist)
+        other, best = self._paid
+        shares[:, columns] += other
+        shares[np.arange(len(bests)), columns[np.asarray(bests, dtype=np.intp)]] += best - other
+        return shares
+
     def law(self, best: int) -> dict[int, Fraction]:
         """Return every item's probability exactly, from the integers that are drawn from."""
         explored = Fraction(self.coin, COIN_SIDES)
@@ -287,6 +302,13 @@ class UtilityChoice:
         """Return how many items of a list of `limit` are drawn, if there are enough."""
         return limit if self.slots is None else min(limit, self.slots)
 
+    def probabilities(self, utilities: Floats) -> Floats:
+        """Return with which probability each position is drawn first."""
+        if self._mechanism is None:
+            certain: Floats = (np.arange(len(utilities)) == utilities.argmax()).astype(np.float64)
+            return certain
+        return self._mechanism.probabilities(np.clip(utilities, 0.0, 1.0))
+
     def draw(self, utilities: Floats, limit: int, noise: NoiseSource) -> tuple[Choice, ...]:
         """Return the positions of different items, with their propensities: `most_drawn(limit)`,
         or all there are."""
@@ -329,3 +351,10 @@ class BestChoice(UtilityChoice):
         drawn = self._response.choose_several(ranking=ranking, count=count, noise=noise).value
         shares = self._response.propensities(ranking=ranking, chosen=drawn)
         return tuple(map(Choice, drawn, shares))
+
+    def probabilities(self, utilities: Floats) -> Floats:
+        """Return with which probability each position is drawn first."""
+        size = len(utilities)
+        shares = np.full(size, self._response.probability(is_best=False, size=size))
+        shares[utilities.argmax()] = self._response.probability(is_best=True, size=size)
+        return shares

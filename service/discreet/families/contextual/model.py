@@ -248,20 +248,14 @@ class ContextualModel:
     def _law_by_person(self) -> Floats:
         """Return every slot's probability for each of the model's people."""
         assert self.estimates is not None
-        outlook, people = self.outlook, self.estimates.people
-        explored = outlook.coin / COIN_SIDES
-        listed = outlook.listed
-        best = self._utilities(people, listed).argmax(axis=1)
-        law = np.zeros((len(people), self.sums.slots))
-        paid = (0.0, 1.0)
-        if self._response is not None:
-            paid = (
-                self._response.probability(is_best=False, size=len(listed)),
-                self._response.probability(is_best=True, size=len(listed)),
-            )
-        law[:, listed] = paid[0]
-        law[np.arange(len(people)), listed[best]] = paid[1]
-        return explored * self._curiosity_law() + (1.0 - explored) * law
+        assert self.outlook.odds is not None
+        return self._law_by_row(self.estimates.people, self.outlook.odds)
+
+    def _law_by_row(self, rows: Floats, odds: ShortlistOdds) -> Floats:
+        law = np.zeros((len(rows), self.sums.slots))
+        bests = self._utilities(rows, odds.shortlist).argmax(axis=1)
+        law[:, odds.items] = odds.shares(bests.tolist())
+        return law
 
     def _curiosity_law(self) -> Floats:
         """Return q as probabilities."""
@@ -322,6 +316,24 @@ class ContextualModel:
             decided[place] = (choices, notes[place])
         return decided
 
+    def answer_law(self, questions: Sequence[ContextualQuestion], *, paid: bool) -> Floats:
+        """Return every slot's probability of being answered first, a row a question."""
+        rows = self.space.rows(np.array([one.context for one in questions], dtype=np.float64))
+        law = np.zeros((len(questions), self.sums.slots))
+        together = [place for place, one in enumerate(questions) if one.whole and paid]
+        if together and self.outlook.odds is not None:
+            law[together] = self._law_by_row(rows[together], self.outlook.odds)
+        for place, question in enumerate(questions):
+            if not len(question.available) or (question.whole and paid):
+                continue
+            if paid:
+                odds = self._odds(self.outlook, question.available)
+                law[place] = self._law_by_row(rows[place : place + 1], odds)[0]
+            else:
+                odds = self._odds_for_anybody(question)
+                law[place, odds.items] = odds.shares([0])[0]
+        return law
+
     def expected_regret(self) -> float:
         """Return what an answer is expected to fall short of the best item, by the model's own
         means, for those who come."""
@@ -337,12 +349,17 @@ class ContextualModel:
         self, question: ContextualQuestion, noise: NoiseSource
     ) -> tuple[Choice, ...]:
         """Return what most people like, or explore. No probability depends on the client."""
-        outlook = self.outlook
         if not len(question.available):
             return ()
+        odds = self._odds_for_anybody(question)
+        utilities = -np.arange(len(odds.ranking), dtype=np.float64)
+        return odds.draw_list(utilities, question.limit, noise)
+
+    def _odds_for_anybody(self, question: ContextualQuestion) -> ShortlistOdds:
+        outlook = self.outlook
         allowed = np.zeros(self.sums.slots, dtype=np.bool_)
         allowed[question.available] = True
-        odds = ShortlistOdds(
+        return ShortlistOdds(
             items=question.available,
             curiosity=outlook.curiosity[question.available],
             coin=outlook.coin,
@@ -350,8 +367,6 @@ class ContextualModel:
             size=1,
             response=None,
         )
-        utilities = -np.arange(len(odds.ranking), dtype=np.float64)
-        return odds.draw_list(utilities, question.limit, noise)
 
     def first_choices(self, contexts: Floats) -> Slots:
         """Return the slot that an answer is most likely to be, for each context."""

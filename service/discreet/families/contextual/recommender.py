@@ -9,6 +9,7 @@ from discreet.errors import TokenForged
 from discreet.families import maps
 from discreet.families.budgets import FREE, BudgetPolicy, rho_of
 from discreet.families.cards import GuaranteeCard
+from discreet.families.choice import Floats
 from discreet.families.contextual import guarantee, learning
 from discreet.families.contextual.document import ContextualDocument
 from discreet.families.contextual.learning import ReleaseNoise
@@ -154,6 +155,18 @@ class ContextualRecommender(Recommender[ContextualModel]):
                 )
             )
         return decisions
+
+    def answer_law(
+        self,
+        model: ContextualModel,
+        questions: Sequence[Question],
+        own: Sequence[Any],
+        *,
+        paid: bool,
+    ) -> Floats:
+        """Return the odds of every item."""
+        asked = [one for one in questions if isinstance(one, ContextualQuestion)]
+        return model.answer_law(asked, paid=paid)
 
     # Learning.
 

@@ -221,6 +221,9 @@ class Ranking:
         """Return the rows to show."""
         if not question.ids:
             return ()
+        return choice.draw(self._utilities(preferences, question), question.limit, noise)
+
+    def _utilities(self, preferences: Preferences, question: ClusterQuestion) -> Floats:
         estimate, covariance = preferences
         bounds = upper_bounds(
             items=question.features,
@@ -228,7 +231,28 @@ class Ranking:
             inverse=covariance,
             width=self.exploration,
         )
-        return choice.draw(self.encoding.baseline + bounds, question.limit, noise)
+        utilities: Floats = self.encoding.baseline + bounds
+        return utilities
+
+    def law(
+        self,
+        model: ClusterModel,
+        questions: Sequence[ClusterQuestion],
+        own: Sequence[Vector] | None,
+    ) -> list[Floats]:
+        """Return with which probability each row is the first of an answer, for each question.
+
+        Without `own` the clients are not looked at.
+        """
+        if own is None:
+            anybody, best = model.kinds.anybody, UtilityChoice(None)
+            return [best.probabilities(self._utilities(anybody, one)) for one in questions]
+        known, _ = self.own_knowledge(own)
+        preferences = model.preferences([one.client for one in questions], known)
+        return [
+            self.choice.probabilities(self._utilities(preferences.row(row), one))
+            for row, one in enumerate(questions)
+        ]
 
 
 def _decision(

@@ -265,6 +265,19 @@ class ClusterRecommender(Recommender[ClusterModel]):
         asked = [one for one in questions if isinstance(one, ClusterQuestion)]
         return self._ranking.decide_for_anybody(model, asked, noise)
 
+    def answer_law(
+        self, model: ClusterModel, questions: Sequence[Question], own: Sequence[Any], *, paid: bool
+    ) -> npt.NDArray[np.float64]:
+        """Return the odds of every item of the catalogue."""
+        asked = [one for one in questions if isinstance(one, ClusterQuestion)]
+        law = np.zeros((len(asked), self.stored.next_slot))
+        found = self._ranking.law(model, asked, own if paid else None)
+        for row, (question, shares) in enumerate(zip(asked, found, strict=True)):
+            for item, share in zip(question.ids, shares.tolist(), strict=True):
+                if item in self.slot_of:
+                    law[row, self.slot_of[item]] = share
+        return law
+
     # Learning.
 
     def position_of(self, pending: PendingDecision, item: str | None) -> int:

@@ -176,14 +176,34 @@ class MirrorRanking:
         explores = noise.bits(_COIN_BITS) < self.exploration * 2**_COIN_BITS
         # Equal margins are in random order, and so is everything before anything was learned.
         order = np.random.default_rng(noise.bits(_SEED_BITS)).permutation(len(margins))
+        law = self._law(model, margins, choice)
         if explores or not model.nonzeros:
-            explored = order[: choice.most_drawn(limit)]
-            return tuple(Choice(int(place), 1 / len(margins)) for place in explored)
-        utilities = margins[order]
-        if not choice.by_order:
-            utilities = 0.5 + 0.5 * np.clip(utilities / model.reach, -1.0, 1.0)
-        drawn = choice.draw(utilities, limit, noise)
-        return tuple(Choice(int(order[one.slot]), one.propensity) for one in drawn)
+            drawn = [Choice(at, 1 / len(margins)) for at in range(choice.most_drawn(limit))]
+            drawn = drawn[: len(margins)]
+        else:
+            drawn = list(choice.draw(_utilities(model, margins, choice)[order], limit, noise))
+        # The first item's probability is over both ways to draw it; the others' given this way.
+        return tuple(
+            Choice(place, float(law[place]) if position == 0 else one.propensity)
+            for position, one in enumerate(drawn)
+            for place in (int(order[one.slot]),)
+        )
+
+    def law(self, model: MirrorModel, question: MirrorQuestion) -> Floats:
+        """Return with which probability each row is the first of an answer."""
+        choice = self.choice if question.personal else UtilityChoice(None)
+        return self._law(model, self.margins(model, question), choice)
+
+    def _law(self, model: MirrorModel, margins: Floats, choice: UtilityChoice) -> Floats:
+        alike = np.full(len(margins), 1.0 / max(1, len(margins)))
+        if not model.nonzeros or not len(margins):
+            return alike
+        utilities = _utilities(model, margins, choice)
+        shares = choice.probabilities(utilities)
+        equals = utilities == utilities.max()
+        shares[equals] = shares[equals].mean()  # they are in random order
+        law: Floats = self.exploration * alike + (1.0 - self.exploration) * shares
+        return law
 
     def margins(self, model: MirrorModel, question: MirrorQuestion) -> Floats:
         """Return w.x of everything that may be recommended, features clipped as in learning."""
@@ -192,6 +212,14 @@ class MirrorRanking:
         return _crossed_margins(
             self.crossing, model.weights, question.features, question.rows, self.clip
         )
+
+
+def _utilities(model: MirrorModel, margins: Floats, choice: UtilityChoice) -> Floats:
+    """Return what a draw compares: margins, or for a private one their place in [0, 1]."""
+    if choice.by_order:
+        return margins
+    scaled: Floats = 0.5 + 0.5 * np.clip(margins / model.reach, -1.0, 1.0)
+    return scaled
 
 
 def _crossed_margins(

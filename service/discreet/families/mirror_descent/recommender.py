@@ -6,6 +6,8 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from discreet.errors import InvalidArgument
 from discreet.families.budgets import FREE, BudgetPolicy, rho_of
 from discreet.families.cards import GuaranteeCard
@@ -25,6 +27,7 @@ from discreet.families.mirror_descent.model import (
 )
 from discreet.families.mirror_descent.notes import FeatureNote, id_digest, read_note
 from discreet.families.mirror_descent.reading import QuestionReader, without_client
+from discreet.families.mirror_descent.sparse import Floats
 from discreet.families.mirror_descent.sync import (
     ModelExchange,
     ModelMessage,
@@ -160,6 +163,18 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
             self._decision(question, choices, False, BUDGET_SPENT)
             for question, choices in zip(asked, ranked, strict=True)
         ]
+
+    def answer_law(
+        self, model: MirrorModel, questions: Sequence[Question], own: Sequence[Any], *, paid: bool
+    ) -> Floats:
+        """Return the odds of every item of the catalogue."""
+        law = np.zeros((len(questions), self.stored.next_slot))
+        for row, question in enumerate(questions):
+            assert isinstance(question, MirrorQuestion)
+            if question.ids is None and len(question):
+                asked = question if paid else without_client(question)
+                law[row, question.slots] = self.ranking.law(model, asked)
+        return law
 
     def _judged(self, model: MirrorModel, question: MirrorQuestion) -> tuple[bool, str | None]:
         """Tell whether an answer is personalised, and the reason. By public facts only.

@@ -269,6 +269,31 @@ class Population:
                 decided[row] = ((choice,), cells[row])
         return decided
 
+    def answer_law(
+        self, questions: Sequence[PartitionQuestion], rule: ChoiceRule, *, paid: bool
+    ) -> Floats:
+        """Return every slot's probability of being answered first, a row a question."""
+        contexts = np.array([question.context for question in questions], dtype=np.float64)
+        law = np.zeros((len(questions), self.statistics.slots))
+        cells = self.statistics.tree.locate(contexts).tolist()
+        for row, (question, cell) in enumerate(zip(questions, cells, strict=True)):
+            if not len(question.available):
+                continue
+            best = 0
+            if not paid:
+                odds = self._odds_for_anybody(question, rule)
+            elif question.whole:
+                outlook = self.outlook(rule, question.vendors)
+                odds = self._whole_odds(outlook, question.vendors, self.levels[cell])
+                best = self._best(outlook, odds, cell)
+            else:
+                arms = np.array(question.vendors, dtype=np.intp)
+                offer = np.sort(np.concatenate([question.available, arms]))
+                odds = self.odds(self.outlook(rule, question.vendors), offer, self.levels[cell])
+                best = int(self.utilities[cell, odds.shortlist].argmax())
+            law[row, odds.items] = odds.shares([best])[0]
+        return law
+
     def _whole_odds(self, outlook: Outlook, vendors: tuple[int, ...], level: int) -> ShortlistOdds:
         """Return the odds of one item of the whole catalogue, which most questions ask for."""
         key = (outlook.rule, vendors, level)
@@ -320,10 +345,15 @@ class Population:
         self, question: PartitionQuestion, rule: ChoiceRule, noise: NoiseSource
     ) -> tuple[Choice, ...]:
         """Return what most people like, or explore. No probability depends on the client."""
+        odds = self._odds_for_anybody(question, rule)
+        utilities = -np.arange(len(odds.ranking), dtype=np.float64)
+        return odds.draw_list(utilities, question.limit, noise)
+
+    def _odds_for_anybody(self, question: PartitionQuestion, rule: ChoiceRule) -> ShortlistOdds:
         outlook = self.outlook(rule)
         allowed = np.zeros(self.statistics.slots, dtype=np.bool_)
         allowed[question.available] = True
-        odds = ShortlistOdds(
+        return ShortlistOdds(
             items=question.available,
             curiosity=outlook.curiosity[question.available],
             coin=outlook.coin,
@@ -331,8 +361,6 @@ class Population:
             size=1,
             response=None,
         )
-        utilities = -np.arange(len(odds.ranking), dtype=np.float64)
-        return odds.draw_list(utilities, question.limit, noise)
 
 
 _MOST_OUTLOOKS = 64

@@ -9,7 +9,7 @@ from discreet.errors import TokenForged
 from discreet.families import maps
 from discreet.families.budgets import FREE, BudgetPolicy, rho_of
 from discreet.families.cards import GuaranteeCard
-from discreet.families.choice import repeated
+from discreet.families.choice import Floats, repeated
 from discreet.families.contract import Recommender, Resources
 from discreet.families.observer import FamilyGauge, ReleasedFigures
 from discreet.families.p_dap import guarantee, learning
@@ -196,6 +196,22 @@ class PartitionRecommender(Recommender[PartitionModel]):
                 )
             )
         return decisions
+
+    def answer_law(
+        self,
+        model: PartitionModel,
+        questions: Sequence[Question],
+        own: Sequence[Any],
+        *,
+        paid: bool,
+    ) -> Floats:
+        """Return the odds of every item, and of every vendor's slot."""
+        asked = [one for one in questions if isinstance(one, PartitionQuestion)]
+        law = np.zeros((len(asked), self.stored.next_slot))
+        for rule in {self._rule_for(one) for one in asked}:
+            rows = [row for row, one in enumerate(asked) if self._rule_for(one) == rule]
+            law[rows] = model.own.answer_law([asked[row] for row in rows], rule, paid=paid)
+        return law
 
     async def follow_up(
         self, questions: Sequence[Question], decisions: Sequence[Decision]
