@@ -21,7 +21,13 @@ DRAWS = 3_000
 DIALS = {
     "private": {"answers": {"epsilon": 2, "budget": {"epsilon": 100_000}}, "feedback": "exact"},
     "exact": {"answers": "exact", "feedback": "exact"},
+    "best": {
+        "answers": {"epsilon": 1, "budget": {"epsilon": 100_000}, "draw": "best"},
+        "feedback": "exact",
+    },
 }
+SETTINGS = [(algorithm, dials) for algorithm in TELLING for dials in ("private", "exact")]
+SETTINGS.append(("mirror-descent", "best"))
 
 
 async def learned(algorithm: str, dials: str) -> Recommender[Any]:
@@ -43,9 +49,8 @@ def decisions(
 
 
 @pytest.mark.parametrize("paid", [True, False])
-@pytest.mark.parametrize("dials", DIALS)
 @pytest.mark.parametrize("offered", [None, ["i0", "i2", "i3"]], ids=["catalogue", "candidates"])
-@pytest.mark.parametrize("algorithm", TELLING)
+@pytest.mark.parametrize(("algorithm", "dials"), SETTINGS)
 async def test_answers_are_drawn_by_their_odds(
     algorithm: str, offered: list[str] | None, dials: str, paid: bool
 ) -> None:
