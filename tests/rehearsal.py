@@ -1,10 +1,11 @@
 """The demo's minute in one process, with what is shipped: `python -m tests.rehearsal 20`.
 
 The demo's own document is served by the shipped decisions over the store in memory, to the crowd
-that `make traffic` sends, on a simulated clock; all noise follows from the seed. Then strangers of
-each of the four tastes ask. A run convinces if each taste's favourite film is what most of its
-strangers get, the personalised answers of the last ten seconds have a true regret of at most 0.24
-(the best rule that is as private has 0.205), and fewer than 5% of all answers are degraded.
+that `make traffic` sends, on a simulated clock; all noise follows from the seed. The server has
+waited before, as in life: for 0 to 90 seconds, by the seed. Then strangers of each of the four
+tastes ask. A run convinces if each taste's favourite film is what most of its strangers get, the
+personalised answers of the last ten seconds have a true regret of at most 0.24 (the best rule that
+is as private has 0.205), and fewer than 5% of all answers are degraded.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from discreet import configuration, demo
-from discreet.families.questions import Ask
+from discreet.families.questions import Ask, Feedback, Recommendation
 from discreet.research.simulate.crowd import Crowd
 from discreet.research.simulate.server import SimulatedClock, SimulatedServer
 from discreet.research.simulate.traffic import CLUSTERS, DEMO_WORLD, SPREAD, Traffic
@@ -26,6 +27,8 @@ from discreet.research.worlds.environments import BumpRewards, ClusteredContexts
 LEAST_REGRET = 0.24
 MOST_DEGRADED = 0.05
 STRANGERS = 60
+TOGETHER_SECONDS = 0.1
+"""Visits that come within so long are asked together, as a busy worker does."""
 _PLAN = Traffic(url="http://127.0.0.1:8000", key="none", recommender="films")
 """What `make traffic` sends; nothing is sent there from here."""
 
@@ -48,8 +51,8 @@ class Rehearsed:
         )
 
 
-async def rehearse(seed: int, *, seconds: float = _PLAN.seconds) -> Rehearsed:
-    """Play the demo's traffic for so many simulated seconds."""
+async def rehearse(seed: int, *, seconds: float = _PLAN.seconds, idle: float = 0.0) -> Rehearsed:
+    """Play the demo's traffic for so many simulated seconds, after so many without any."""
     path = Path(demo.__file__).with_name("recommenders.yaml")
     document = configuration.read(path).recommenders["films"]
     films = tuple(item.id for item in document.items)
@@ -60,20 +63,29 @@ async def rehearse(seed: int, *, seconds: float = _PLAN.seconds) -> Rehearsed:
     server = await SimulatedServer.open(seed=[seed, 1], clock=clock)
     await server.put("films", document)
     last, overall = VisitTotals(), VisitTotals()
-    visits = int(seconds * _PLAN.rate)
-    for number in range(visits):
-        visit = crowd.visit()
-        clock.tick()
-        answer = await server.ask(Ask("films", visit.client, list(visit.context)))
-        means = rewards.means(visit.context)
-        place = films.index(answer.items[0])
-        reward, lost = visit.reward(float(means[place])), regret(means, [place])
-        await server.record(answer, reward)
-        personal = answer.personalised
-        one = VisitTotals(1, int(not personal), reward, lost, lost if personal else 0.0)
-        overall.add(one)
-        if visits - number <= WINDOW_SECONDS * _PLAN.rate:
-            last.add(one)
+    clock.tick(int(idle * _PLAN.rate))
+    together = int(_PLAN.rate * TOGETHER_SECONDS)
+    batches = int(seconds / TOGETHER_SECONDS)
+    for number in range(batches):
+        clock.tick(together)
+        await server.release_due()
+        visits = [crowd.visit() for _ in range(together)]
+        asks = [Ask("films", visit.client, list(visit.context)) for visit in visits]
+        many = []
+        for visit, answer in zip(
+            visits, await server.services.recommend.recommend_many(asks), strict=True
+        ):
+            assert isinstance(answer, Recommendation)
+            means = rewards.means(visit.context)
+            place = films.index(answer.items[0])
+            reward, lost = visit.reward(float(means[place])), regret(means, [place])
+            many.append(Feedback(reward=reward, recommendation_id=answer.recommendation_id))
+            personal = answer.personalised
+            one = VisitTotals(1, int(not personal), reward, lost, lost if personal else 0.0)
+            overall.add(one)
+            if batches - number <= WINDOW_SECONDS / TOGETHER_SECONDS:
+                last.add(one)
+        await server.services.feedback.record_many(many)
     favourites = 0
     for taste, centre in enumerate(contexts.centres.round(2)):
         got: Counter[str] = Counter()
@@ -92,7 +104,7 @@ def main() -> int:
     parser.add_argument("seeds", type=int)
     runs = []
     for seed in range(parser.parse_args().seeds):
-        run = asyncio.run(rehearse(seed))
+        run = asyncio.run(rehearse(seed, idle=10.0 * (seed % 10)))
         runs.append(run)
         last, overall = run.last.means(), run.overall.means()
         print(

@@ -26,7 +26,7 @@ EXAMPLES = """\
 examples:
   discreet simulate --config discreet.yaml         which epsilon? reward and regret by epsilon
   discreet simulate --config discreet.yaml --data log.csv --recommender films
-  discreet simulate --suite --quick                how well each algorithm learns; two minutes
+  discreet simulate --suite --quick                how well each algorithm learns; a few minutes
   discreet simulate --suite --save out/suite --data ~/data    all worlds, with pictures
   discreet simulate --traffic                      one minute of traffic to the local demo
   discreet simulate --traffic --rate 50 --seconds 300 --recommender films
@@ -90,7 +90,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         f"clock, {ARRIVALS_PER_SECOND:g})",
     )
     much.add_argument("--seconds", type=float, default=60.0, help="how long to send (%(default)g)")
-    much.add_argument("--clients", type=int, default=20_000, help="synthetic users (%(default)d)")
+    much.add_argument("--clients", type=int, default=40_000, help="synthetic users (%(default)d)")
     who = parser.add_argument_group("who")
     who.add_argument(
         "--seed",

@@ -27,7 +27,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `--suite`, beside those that it shares with `--config`."""
     own = parser.add_argument_group("with --suite")
     own.add_argument(
-        "--quick", action="store_true", help="fewer worlds, settings and rounds: two minutes"
+        "--quick", action="store_true", help="fewer worlds and settings: a few minutes"
     )
     own.add_argument("--worlds", metavar="A,B", help="only these worlds")
     own.add_argument("--learners", metavar="A,B", help="only these learners")
@@ -101,7 +101,7 @@ def _read(path: Path) -> dict[str, Any]:
 def _print(report: dict[str, Any], files: list[Path]) -> None:
     console = wide_console()
     if report["suite"] == "quick":
-        console.print("quick: fewer worlds, settings and rounds than the whole suite", style="bold")
+        console.print("quick: fewer worlds and settings than the whole suite", style="bold")
     for table in suite_tables(report):
         console.print(table.title, style="bold", highlight=False, soft_wrap=True)
         printed = Table(*table.columns, box=None)

@@ -51,7 +51,7 @@ class Traffic:
     recommender: str
     rate: float = 400.0
     seconds: float = 60.0
-    clients: int = 20_000
+    clients: int = 40_000
     seed: int = 0
     world: int = DEMO_WORLD
     name: str = "visitor"

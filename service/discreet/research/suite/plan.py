@@ -37,7 +37,7 @@ SHORT_WORLDS = frozenset({"sparse-1000", "catalogue-1000"})
 SLOWED = {"drift": 1e-5}
 """Tastes turn over weeks and not within a minute: there 200 visits a second become 173 a day, and
 12,000 visits take 69 days."""
-QUICK_ROUNDS = 6_000
+QUICK_ROUNDS = 12_000
 QUICK_WORLDS = (
     "bumps",
     "logistic-8",
