@@ -188,14 +188,15 @@ VENDORS = Row(
         ),
         Panel(
             title="Vendors left out",
-            shows="1 while a vendor is left out. Rewards for its items wait until it is back.",
+            shows="1 while a vendor is left out: for questions, or for deliveries, while rewards "
+            "for its items wait.",
             wrong="see the runbook of DiscreetVendorGone.",
             unit="short",
             # A vendor that was never left out has no series: then zero is the truth.
             queries=(
                 Query(
-                    f"max by (peer) (discreet_vendor_circuit_open{{{JOB}}}) or vector(0)",
-                    "left out {{peer}}",
+                    f"max by (peer, messages) (discreet_vendor_circuit_open{{{JOB}}}) or vector(0)",
+                    "left out {{peer}} {{messages}}",
                 ),
             ),
             limits=Limits(None, 1),

@@ -43,6 +43,18 @@ async def test_an_event_that_nobody_claims_is_not_answered(store: Store) -> None
     assert await store.find_event(event=b"e") is None
 
 
+async def test_only_the_answer_that_stands_is_taken_back(store: Store) -> None:
+    await store.forget_answer(event=b"e", answer=b"mine")
+    await store.claim_event(event=b"e", fingerprint=b"me", ttl=60)
+    # A claim without an answer is somebody's who is about to answer.
+    await store.forget_answer(event=b"e", answer=b"mine")
+    assert await store.answer_event(event=b"e", answer=b"theirs", ttl=60) == b"theirs"
+    await store.forget_answer(event=b"e", answer=b"mine")
+    assert await store.find_event(event=b"e") == Event(fingerprint=b"me", answer=b"theirs")
+    await store.forget_answer(event=b"e", answer=b"theirs")
+    assert await store.find_event(event=b"e") is None
+
+
 async def test_events_lapse_and_an_answer_renews_them(place: Place) -> None:
     store = place.store
     for event in (b"pending", b"answered"):
@@ -144,6 +156,8 @@ async def test_a_sample_of_messages_favours_none(store: Store, size: int, most: 
         ("claim_event", {"event": b"e", "fingerprint": b"", "ttl": 60}, "fingerprint"),
         ("claim_event", {"event": b"e", "fingerprint": b"f", "ttl": -1}, "ttl"),
         ("answer_event", {"event": b"e", "answer": b"", "ttl": 60}, "answer"),
+        ("forget_answer", {"event": b"", "answer": b"a"}, "event"),
+        ("forget_answer", {"event": b"e", "answer": b""}, "answer"),
         ("put_message", {"queue": b"", "name": b"n", "content": b"c"}, "queue"),
         ("put_message", {"queue": b"q", "name": b"", "content": b"c"}, "name"),
         ("put_message", {"queue": b"q", "name": b"n", "content": b""}, "content"),

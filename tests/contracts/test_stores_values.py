@@ -9,6 +9,7 @@ import pytest
 from discreet.errors import InvalidArgument, StateOverflow
 from discreet.state import checks
 from discreet.state.redis_store import open_store
+from discreet.state.store_values import STAMP_BYTES
 from discreet.state.stores import Blob, Store, Written
 from tests.state.places import Place, shared
 
@@ -40,6 +41,19 @@ async def test_every_save_adds_one_to_the_version(store: Store) -> None:
     assert await store.versions(keys=[OTHER, b"absent", KEY, KEY]) == [1, 0, 2, 2]
     await store.erase(keys=[KEY])
     assert await store.versions(keys=[KEY]) == [0]
+
+
+async def test_a_stamp_is_the_stores_own_time(store: Store) -> None:
+    await store.save(key=KEY, content=b"one")
+    first = await store.stamp(key=KEY)
+    second = await store.stamp(key=KEY)
+    assert (first.version, second.version) == (2, 3)
+    assert first.at <= second.at
+    (blob,) = await store.load(keys=[KEY])
+    assert blob is not None
+    assert blob.version == 3
+    assert len(blob.content) == STAMP_BYTES
+    assert 0 <= int.from_bytes(blob.content, "little") - second.at < 1
 
 
 async def test_blobs_come_back_in_the_order_of_the_question(store: Store) -> None:

@@ -1,5 +1,7 @@
 """Erasing while something is on its way, and certificates of it."""
 
+import asyncio
+import itertools
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -10,12 +12,14 @@ from discreet.decisions.erasure import REMAINS, is_seal, sealed_content
 from discreet.decisions.services import DecisionServices
 from discreet.errors import ClientErased, InvalidArgument, UnknownDecision
 from discreet.families.collaborative.profiles import Profiles
-from discreet.families.questions import Ask, Feedback
+from discreet.families.questions import Ask, Feedback, Recommendation
 from discreet.families.registration import read_document
 from discreet.state.memory import MemoryStore
+from discreet.state.store_values import Stamp
 from discreet.state.tombstones import Tombstones
 from tests.contracts.samples import SAMPLES
 from tests.decisions.conftest import Clock, ask, opened
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -145,14 +149,141 @@ async def test_without_the_count_it_would_be_left(
 ) -> None:
     """The attack as it was: the same race with an erasure that does not count itself."""
 
-    async def uncounted(self: Tombstones, principal: bytes, *, at: int) -> int:
-        return 1
+    async def uncounted(self: Tombstones, principal: bytes) -> Stamp:
+        return Stamp(1, 0.0)
 
     monkeypatch.setattr(Tombstones, "mark", uncounted)
     ours, theirs = two
     meanwhile(store, monkeypatch, method, lambda: theirs.clients.erase(CLIENT))
     await write(ours)
     assert await is_left(ours)
+
+
+class Gates:
+    """Holds calls of one method of an object, each at a gate of its own, until a test lets go."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, owner: Any, method: str) -> None:
+        self._shipped = getattr(owner, method)
+        self._gates: list[asyncio.Event] = []
+        self._arrived = asyncio.Event()
+        self.closed = True
+
+        async def held(*args: Any, **given: Any) -> Any:
+            if self.closed:
+                gate = asyncio.Event()
+                self._gates.append(gate)
+                self._arrived.set()
+                await gate.wait()
+            return await self._shipped(*args, **given)
+
+        monkeypatch.setattr(owner, method, held)
+
+    async def wait_for(self, calls: int) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while len(self._gates) < calls:
+                self._arrived.clear()
+                await self._arrived.wait()
+
+    def let_go(self, call: int) -> None:
+        self._gates[call].set()
+
+
+def click(worker: DecisionServices) -> Awaitable[Recommendation]:
+    return worker.recommend.recommend(Ask("p-dap", CLIENT, (0.1, 0.2), event_id="click"))
+
+
+async def spent(worker: DecisionServices) -> float:
+    report = (await worker.clients.budget(recommender="p-dap", client=CLIENT)).answers.spent
+    assert report is not None
+    return report.epsilon
+
+
+async def test_a_late_retry_takes_no_other_retrys_answer_away(
+    two: tuple[DecisionServices, ...], store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or the debit of the other would pay for a second draw, and a third, as often as one likes."""
+    ours, theirs = two
+    gates = Gates(monkeypatch, store, "answer_event")
+    late = asyncio.create_task(click(ours))
+    await gates.wait_for(1)
+    await theirs.clients.erase(CLIENT)
+    gates.closed = False
+    shown = await click(theirs)
+    paid = await spent(theirs)
+    gates.let_go(0)
+    with pytest.raises(ClientErased):
+        await late
+    for worker in (ours, theirs):
+        again = await click(worker)
+        assert again == shown
+    assert await spent(theirs) == paid
+
+
+async def test_an_answer_from_before_an_erasure_is_shown_to_nobody_after_it(
+    two: tuple[DecisionServices, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stored late, and read before its writer takes it back."""
+    ours, theirs = two
+    counted = Gates(monkeypatch, Tombstones, "refuse_if_erased")
+    writing = Gates(monkeypatch, ours.store, "claim_event")
+    late = asyncio.create_task(click(ours))
+    await writing.wait_for(1)
+    await theirs.clients.erase(CLIENT)
+    writing.closed = False
+    writing.let_go(0)
+    await counted.wait_for(1)  # its answer is stored, after the erasure
+    counted.closed = False
+    with pytest.raises(ClientErased):
+        await click(theirs)
+    counted.let_go(0)
+    with pytest.raises(ClientErased):
+        await late
+    shown = await click(theirs)
+    assert (await click(ours)) == shown
+
+
+async def test_a_retry_that_was_on_its_way_gets_no_answer_after_an_erasure(
+    two: tuple[DecisionServices, ...], store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = two
+    await click(ours)
+    counted = Gates(monkeypatch, Tombstones, "refuse_if_erased")
+    again = asyncio.create_task(click(ours))
+    await counted.wait_for(1)  # it has read the stored answer
+    await theirs.clients.erase(CLIENT)
+    counted.let_go(0)
+    with pytest.raises(ClientErased):
+        await again
+
+
+async def test_two_late_retries_and_one_after_the_erasure_show_one_answer(
+    two: tuple[DecisionServices, ...], store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every order in which three answers can be stored."""
+    ours, theirs = two
+    for number, order in enumerate(itertools.permutations(range(3))):
+        client = f"{CLIENT} {number}"
+
+        async def once(worker: DecisionServices, client: str = client) -> Recommendation:
+            ask = Ask("p-dap", client, (0.1, 0.2), event_id=f"of {client}")
+            return await worker.recommend.recommend(ask)
+
+        with monkeypatch.context() as patch:
+            gates = Gates(patch, store, "answer_event")
+            asked = [asyncio.create_task(once(worker)) for worker in (ours, theirs)]
+            await gates.wait_for(2)
+            await theirs.clients.erase(client)
+            asked.append(asyncio.create_task(once(theirs)))
+            await gates.wait_for(3)
+            for call in order:
+                gates.let_go(call)
+                await asyncio.wait([asked[call]])
+        for late in asked[:2]:
+            assert isinstance(late.exception(), (ClientErased, UnknownDecision))
+        after = await once(ours)
+        if asked[2].exception() is None:
+            assert asked[2].result() == after
+        assert await once(theirs) == after
 
 
 async def test_feedback_on_an_answer_from_before_teaches_nothing(
@@ -187,6 +318,19 @@ async def test_one_erasure_serves_a_whole_ledger_group(
         told = Feedback(1.0, recommendation_id=answer.recommendation_id)
         learned.append((await services.feedback.record(told)).learned)
     assert learned == [False, True]
+    await services.close()
+
+
+async def test_a_certificate_has_the_stores_time_not_the_services(
+    store: MemoryStore, clock: Clock
+) -> None:
+    astray = Clock()
+    astray.now = 12.0
+    services = await opened(store, astray)
+    written = read_document({"algorithm": "p-dap", **SAMPLES["p-dap"].document})
+    await services.registry.put("p-dap", written)
+    certificate = (await services.clients.erase(CLIENT)).certificate
+    assert certificate.at == clock.now != astray.now
     await services.close()
 
 

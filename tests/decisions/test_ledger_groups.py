@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
+from discreet.decisions import registry as registry_module
 from discreet.decisions.ledger_groups import LEDGER, fix_ledger
 from discreet.decisions.services import DecisionServices
 from discreet.errors import InvalidArgument
 from discreet.families.questions import Ask, Feedback, Recommendation
 from discreet.state.memory import MemoryStore
-from tests.decisions.conftest import document, privacy
+from tests.decisions.conftest import Clock, document, privacy
 
 pytestmark = pytest.mark.anyio
 
@@ -86,3 +87,98 @@ async def test_a_group_cannot_be_changed_or_left_not_even_by_beginning_anew(
         with pytest.raises(InvalidArgument, match="fresh budget"):
             await put(services, "one", ledger=ledger)
     await put(services, "one", ledger="shop")
+
+
+def windowed(
+    answers: dict[str, Any] | None = None, feedback: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Budgets of 5 with the given window or delta."""
+    return {
+        "answers": {"epsilon": 1.0, "budget": {"epsilon": 5.0, "per": "30d", **(answers or {})}},
+        "feedback": {"budget": {"epsilon": 5.0, "per": "30d", **(feedback or {})}},
+    }
+
+
+OTHER_TERMS = [
+    ({"answers": {"per": "7d"}}, "privacy.answers.budget", "per 30d"),
+    ({"answers": {"per": None}}, "privacy.answers.budget", "per 30d"),
+    ({"answers": {"per": "36h"}}, "privacy.answers.budget", "per 30d"),
+    ({"answers": {"delta": 1e-7}}, "privacy.answers.budget", "delta 1e-06"),
+    ({"feedback": {"per": "1d"}}, "privacy.feedback.budget", "per 30d"),
+    ({"feedback": {"delta": 1e-9}}, "privacy.feedback.budget", "delta 1e-06"),
+]
+
+
+@pytest.mark.parametrize(("changes", "field", "names"), OTHER_TERMS)
+async def test_a_group_has_one_window_and_one_delta(
+    services: DecisionServices, changes: dict[str, Any], field: str, names: str
+) -> None:
+    registry = services.registry
+    await registry.put("one", document(privacy=windowed(), ledger="shop"))
+    other = document(privacy=windowed(**changes), ledger="shop")
+    for name in ("two", "one"):
+        with pytest.raises(InvalidArgument, match=names) as refusal:
+            await registry.put(name, other)
+        assert refusal.value.argument == field
+    assert "two" not in (await registry.current()).recommenders
+    # Not even when nobody else is left: what was spent is still in the ledgers.
+    await registry.remove("one")
+    with pytest.raises(InvalidArgument, match=names):
+        await registry.put("two", other)
+    # The same length in other words, and another epsilon, are no other window.
+    same = windowed({"per": "720h", "epsilon": 2.0}, {"epsilon": 3.0})
+    await registry.put("two", document(privacy=same, ledger="shop"))
+    # Alone, or in another group, the document is as good as any.
+    await registry.put("three", document(privacy=windowed(**changes)))
+    await registry.put("four", document(privacy=windowed(**changes), ledger="other"))
+
+
+async def test_the_first_that_has_an_account_fixes_its_window(services: DecisionServices) -> None:
+    exact = {**windowed(), "feedback": "exact"}
+    await services.registry.put("one", document(privacy=exact, ledger="shop"))
+    weekly = windowed(feedback={"per": "1w"})
+    await services.registry.put("two", document(privacy=weekly, ledger="shop"))
+    with pytest.raises(InvalidArgument, match="per 7d"):
+        await services.registry.put("three", document(privacy=windowed(), ledger="shop"))
+
+
+async def test_a_member_of_a_group_that_was_mixed_before_can_still_be_changed(
+    services: DecisionServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unlooked(*_: Any) -> None:
+        """As it was before mixed groups were refused."""
+
+    monthly, weekly = windowed(), windowed({"per": "7d"})
+    with monkeypatch.context() as patch:
+        patch.setattr(registry_module, "fix_terms", unlooked)
+        await services.registry.put("one", document(privacy=monthly, ledger="shop"))
+        await services.registry.put("two", document(privacy=weekly, ledger="shop"))
+    await services.registry.put("two", document(privacy=weekly, ledger="shop", items=["a", "z"]))
+    await services.registry.hide_item("one", "a", hidden=True)
+    # A third one follows whichever comes first from now on; those that stand are left alone.
+    await services.registry.put("three", document(privacy=weekly, ledger="shop"))
+    with pytest.raises(InvalidArgument, match="per 7d"):
+        await services.registry.put("four", document(privacy=monthly, ledger="shop"))
+
+
+async def test_what_a_mixed_group_would_spend(
+    store: MemoryStore, services: DecisionServices, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Why it is refused: the largest budget is 5, and 20 would be spent in 28 days."""
+
+    async def unlooked(*_: Any) -> None:
+        """As it was before mixed groups were refused."""
+
+    monkeypatch.setattr(registry_module, "fix_terms", unlooked)
+    await services.registry.put("one", document(privacy=windowed(), ledger="shop"))
+    weekly = windowed({"per": "7d"})
+    await services.registry.put("two", document(privacy=weekly, ledger="shop"))
+    clock.now = 210 * 86_400 * 100.0  # both windows begin
+    for _ in range(4):
+        for name in ("two", "one"):
+            while (await ask(services, name)).personalised:
+                pass
+        clock.now += 7 * 86_400
+    recommender = await services.registry.find("one")
+    (ledger,) = await store.ledgers([recommender.principal("ada")])
+    assert ledger.answers.nano_epsilon == 4 * 5 * 10**9

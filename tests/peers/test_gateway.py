@@ -28,14 +28,14 @@ async def opened(
     seconds: float = 5.0,
     urgent_seconds: float = 5.0,
     clock: Clock | None = None,
-    changes: list[tuple[str, bool]] | None = None,
+    changes: list[tuple[str, str, bool]] | None = None,
 ) -> AsyncIterator[HttpPeerGateway]:
     """A gateway that knows one peer, patient enough for any machine unless told otherwise."""
     noted = changes if changes is not None else []
     gateway = HttpPeerGateway(
         keys={"b": "the-key"},
         addresses={"b": (*allowed, "http://127.0.0.1:1")},
-        changed=lambda name, is_open: noted.append((name, is_open)),
+        changed=lambda *change: noted.append(change),
         seconds=seconds,
         urgent_seconds=urgent_seconds,
         clock=clock or Clock(),
@@ -100,18 +100,18 @@ ANSWERS = {
 async def test_whatever_goes_wrong_has_one_word_and_opens_the_circuit(
     content: bytes, why: str
 ) -> None:
-    changes: list[tuple[str, bool]] = []
+    changes: list[tuple[str, str, bool]] = []
     seconds = 0.1 if why == "slow" else 5.0
     async with (
         listening(answering(content)) as server,
         opened(server.url, urgent_seconds=seconds, changes=changes) as gateway,
     ):
         for _ in range(FAILURES):
-            assert gateway.reachable("b")
+            assert gateway.reachable("b", urgent=True)
             assert await reason(gateway, server.url, urgent=True) == why
-        assert not gateway.reachable("b")
+        assert not gateway.reachable("b", urgent=True)
         assert await reason(gateway, server.url, urgent=True) == "closed"
-        assert changes == [("b", True)]
+        assert changes == [("b", "questions", True)]
         assert len(server.requests) == FAILURES
 
 
@@ -154,7 +154,7 @@ async def test_what_was_sent_is_not_sent_again() -> None:
 
 
 async def test_a_peer_that_comes_back_is_spoken_to_again() -> None:
-    clock, changes = Clock(), list[tuple[str, bool]]()
+    clock, changes = Clock(), list[tuple[str, str, bool]]()
     async with (
         listening(answering(http(200, b""))) as server,
         opened(server.url, clock=clock, changes=changes) as gateway,
@@ -163,7 +163,7 @@ async def test_a_peer_that_comes_back_is_spoken_to_again() -> None:
             assert await reason(gateway, "http://127.0.0.1:1/") == "dead"
         clock.now += 60
         assert await gateway.post(peer="b", url=server.url, content=b"{}") == (200, b"")
-        assert changes == [("b", True), ("b", False)]
+        assert changes == [("b", "deliveries", True), ("b", "deliveries", False)]
 
 
 async def test_unknown_peers_are_not_spoken_to() -> None:
@@ -191,6 +191,43 @@ async def test_a_slow_peer_cannot_take_all_our_attention() -> None:
         release.set()
         assert await asyncio.gather(*crowd) == [(200, b"")] * MOST_AT_ONCE
         assert gateway.reachable("b")
+
+
+@pytest.mark.parametrize("urgent", [True, False], ids=["questions", "deliveries"])
+async def test_what_a_peer_does_not_take_does_not_stop_the_rest(urgent: bool) -> None:
+    """Slow first, so that all places are taken; then failing, so that the circuit opens."""
+    release = asyncio.Event()
+
+    async def one_of_two(writer: asyncio.StreamWriter, request: bytes) -> None:
+        if request.startswith(b"POST /bad"):
+            await release.wait()
+            writer.write(http(500, b""))
+        else:
+            writer.write(http(200, b"yes"))
+
+    async def good(gateway: HttpPeerGateway, url: str) -> tuple[int, bytes]:
+        return await gateway.post(peer="b", url=f"{url}/good", content=b"{}", urgent=not urgent)
+
+    async with (
+        listening(one_of_two) as server,
+        opened(server.url, seconds=60, urgent_seconds=60) as gateway,
+    ):
+        crowd = [
+            asyncio.create_task(reason(gateway, f"{server.url}/bad", urgent=urgent))
+            for _ in range(MOST_AT_ONCE)
+        ]
+        await server.wait_for_requests(MOST_AT_ONCE)
+        assert not gateway.reachable("b", urgent=urgent)
+        assert gateway.reachable("b", urgent=not urgent)
+        assert await good(gateway, server.url) == (200, b"yes")
+        release.set()
+        assert set(await asyncio.gather(*crowd)) == {"refused"}
+        assert not gateway.reachable("b", urgent=urgent)
+        for _ in range(FAILURES + 1):
+            assert gateway.reachable("b", urgent=not urgent)
+            assert await good(gateway, server.url) == (200, b"yes")
+        # What it answered well does not speak for what it does not take.
+        assert await reason(gateway, f"{server.url}/bad", urgent=urgent) == "closed"
 
 
 async def test_who_gives_up_blames_nobody() -> None:

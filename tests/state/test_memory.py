@@ -110,6 +110,7 @@ DOCUMENTS = st.one_of(
     calls("answer_event", event=NAME, answer=DOCUMENT, ttl=st.just(3600)),
     calls("find_event", event=NAME),
     calls("forget_event", event=NAME),
+    calls("forget_answer", event=NAME, answer=DOCUMENT),
     calls("put_message", queue=NAME, name=NAME, content=DOCUMENT),
     calls("messages", queue=NAME, most=st.just(10)),
     calls("remove_message", queue=NAME, name=NAME),

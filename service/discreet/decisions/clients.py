@@ -1,7 +1,6 @@
 """What is kept about one client, shown and erased."""
 
 import asyncio
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -63,12 +62,8 @@ class Clients:
         """
         recommenders = list((await self._registry.current()).recommenders.values())
         principals = {one.name: one.principal(client) for one in recommenders}
-        now = self._clock()
-        counts = await asyncio.gather(
-            *(
-                self._tombstones.mark(principal, at=math.ceil(now))
-                for principal in set(principals.values())
-            )
+        stamps = await asyncio.gather(
+            *(self._tombstones.mark(principal) for principal in set(principals.values()))
         )
         marked = await asyncio.gather(
             *(self._store.forget_markers(principal) for principal in set(principals.values()))
@@ -90,8 +85,9 @@ class Clients:
         )
         certificate = ErasureCertificate(
             client=client,
-            at=round(now, 3),
-            erasure=max(counts, default=0),
+            # By the store's clock, once all were marked. Without recommenders nothing is.
+            at=max((stamp.at for stamp in stamps), default=round(self._clock(), 3)),
+            erasure=max((stamp.version for stamp in stamps), default=0),
             events=sum(event is not None for event in found),
             devices=devices,
             open_decisions=sum(awaited),

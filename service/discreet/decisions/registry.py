@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from discreet.decisions.ledger_groups import fix_ledger
+from discreet.decisions.ledger_groups import fix_ledger, fix_terms
 from discreet.errors import (
     DiscreetError,
     InvalidArgument,
@@ -310,9 +310,10 @@ class RecommenderRegistry:
             if content == expected:
                 break
             # Built before it is stored: a document that cannot be served must not be stored.
-            self._build(name, changed)
+            built = self._build(name, changed)
             if standing is None:
                 await fix_ledger(self._store, name, changed.document.ledger)
+            await fix_terms(self._store, built, self._snapshot.recommenders.get(name))
             if await self._store.put_document(name=full, document=content, expected=expected):
                 await self.settle()
                 if standing is None and expected is not None:

@@ -12,6 +12,11 @@ is compared, and refused as a mistake of the caller, is public: recommender, cli
 
 What is stored is sealed: the store sees neither the items nor how the ledger stands.
 
+An answer belongs to the time between two erasures of its client, and says which (`erasures`). One
+that a request from before an erasure stores late, into a claim from after it, is refused to
+whoever reads it, and whoever wrote it takes back that answer and no other: were another retry's
+answer taken away, its debit would pay for a second draw.
+
 A caller who gives no event id is debited under one that is made up, and forgotten after
 `MADE_UP_SECONDS`. Should the store's answer be lost, nobody knows whether the debit was made. Then
 the caller is told that id, and a retry under it is not debited again.
@@ -80,6 +85,7 @@ class StoredAnswers:
                 "use a new one"
             )
         stands = found.answer
+        sealed = b""
         if stands is None:
             # Listed with the client, whoever pays: erasing the client finds it.
             listed = self._store.spend([Debit(client, marker=event, marker_ttl=ttl)])
@@ -87,16 +93,18 @@ class StoredAnswers:
             for outcome in await listed:
                 if isinstance(outcome, DiscreetError):
                     raise outcome
-            (sealed,) = self._sealer.seal([_encode(answer)], purpose=_PURPOSE)
+            (sealed,) = self._sealer.seal([_encode(answer, erasures)], purpose=_PURPOSE)
             stands = await self._store.answer_event(event=event, answer=sealed, ttl=ttl)
-            try:
-                await self._tombstones.refuse_if_erased(client, since=erasures)
-            except ClientErased:
-                await self._store.forget_event(event=event)
-                raise
+        try:
+            await self._tombstones.refuse_if_erased(client, since=erasures)
+        except ClientErased:
             if stands == sealed:
-                return StoredAnswer(answer, repeated=False)
-        return StoredAnswer(self._open(stands), repeated=True)
+                await self._store.forget_answer(event=event, answer=sealed)
+            raise
+        opened, belongs = self._open(stands)
+        if belongs != erasures:
+            raise ClientErased("the answer under this event_id is from before an erasure")
+        return StoredAnswer(opened, repeated=stands != sealed)
 
     def make_up(self, recommender: Recommender[Any], count: int) -> list[tuple[str, RetryMark]]:
         """Return event ids that nobody has used, and the marks under which to debit."""
@@ -117,9 +125,10 @@ class StoredAnswers:
             raise UnknownDecision(
                 "no recommendation was made under that event_id, or it has expired"
             )
-        return self._open(event.answer).recommendation_id
+        return self._open(event.answer)[0].recommendation_id
 
-    def _open(self, sealed: bytes) -> Recommendation:
+    def _open(self, sealed: bytes) -> tuple[Recommendation, int]:
+        """Return a stored answer, and after how many erasures of its client it was made."""
         return _decode(self._sealer.open(sealed, purpose=_PURPOSE))
 
     def _mark(self, event: bytes, ttl: int) -> bytes:
@@ -136,7 +145,7 @@ def _kept(recommender: Recommender[Any]) -> int:
     return max(recommender.ttl, MADE_UP_SECONDS)
 
 
-def _encode(answer: Recommendation) -> bytes:
+def _encode(answer: Recommendation, erasures: int) -> bytes:
     privacy = answer.privacy
     report = [
         privacy.epsilon,
@@ -144,7 +153,9 @@ def _encode(answer: Recommendation) -> bytes:
         privacy.remaining and [privacy.remaining.epsilon, privacy.remaining.delta],
         privacy.resets_at,
     ]
-    return json.dumps(answer._replace(privacy=report)).encode()  # type: ignore[arg-type]
+    shown = answer._replace(privacy=report)  # type: ignore[arg-type]
+    # Clients who were never erased are most: their answers stand alone, as they always did.
+    return json.dumps([erasures, shown] if erasures else shown).encode()
 
 
 def _vendors(stored: Any) -> tuple[str | None, ...]:
@@ -152,17 +163,18 @@ def _vendors(stored: Any) -> tuple[str | None, ...]:
     return (stored,) if isinstance(stored, str) else tuple(stored or ())
 
 
-def _decode(content: bytes) -> Recommendation:
+def _decode(content: bytes) -> tuple[Recommendation, int]:
     values = json.loads(content)
+    erasures, values = values if isinstance(values[0], int) else (0, values)
     fields = Recommendation(*values)  # answers of an earlier version have fewer
     epsilon, spent, remaining, resets_at = values[Recommendation._fields.index("privacy")]
-    return fields._replace(
-        items=tuple(fields.items),
-        vendors=_vendors(fields.vendors),
-        privacy=PrivacyReport(
-            epsilon=epsilon,
-            spent=spent and Budget(*spent),
-            remaining=remaining and Budget(*remaining),
-            resets_at=resets_at,
-        ),
+    privacy = PrivacyReport(
+        epsilon=epsilon,
+        spent=spent and Budget(*spent),
+        remaining=remaining and Budget(*remaining),
+        resets_at=resets_at,
     )
+    shown = fields._replace(
+        items=tuple(fields.items), vendors=_vendors(fields.vendors), privacy=privacy
+    )
+    return shown, erasures

@@ -95,6 +95,12 @@ class DecidingRecommender(ABC, Generic[M]):
     """What answers may cost a client; None if they are free or exact."""
     feedback_budget: BudgetPolicy | None = None
     """What learning from a client may cost; None if it is free or exact."""
+
+    def accounts(self) -> dict[str, BudgetPolicy]:
+        """Return the budgets that bound what is spent in its ledgers, by account."""
+        budgets = {"answers": self.answers_budget, "feedback": self.feedback_budget}
+        return {account: budget for account, budget in budgets.items() if budget is not None}
+
     refuses: bool = False
     """Whether a client whose budget is spent is refused, not answered from the model alone."""
 

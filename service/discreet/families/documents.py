@@ -289,7 +289,8 @@ class RecommenderDocument(Document):
         pattern=NAME_PATTERN,
         strict=True,
         description="Recommenders that name the same group here share each client's ledger: what "
-        "one spends is spent for all. Each checks its own budget. Left out: a ledger of its own. "
+        "one spends is spent for all. Each checks its own budget; all have the same `per` and "
+        "`delta`. Left out: a ledger of its own. "
         "It is fixed for good with the recommender's name.",
     )
     decision_ttl_seconds: int = Field(

@@ -8,8 +8,12 @@ from discreet.errors import PeerUnavailable
 class PeerGateway(Protocol):
     """Sends messages to peers by name, with the keys that they issued to us."""
 
-    def reachable(self, peer: str) -> bool:
-        """Tell, without waiting, whether the peer may be spoken to now."""
+    def reachable(self, peer: str, *, urgent: bool = False) -> bool:
+        """Tell, without waiting, whether the peer may be spoken to now.
+
+        A peer that does not take deliveries may still answer questions, the `urgent` messages, and
+        the reverse.
+        """
         ...
 
     async def post(
@@ -21,7 +25,7 @@ class PeerGateway(Protocol):
         """
         ...
 
-    def distrust(self, *, peer: str) -> None:
+    def distrust(self, *, peer: str, urgent: bool = False) -> None:
         """Count an answer that cannot be read or believed as a failure."""
         ...
 
@@ -29,7 +33,7 @@ class PeerGateway(Protocol):
 class NoPeers:
     """Nobody to speak to."""
 
-    def reachable(self, peer: str) -> bool:
+    def reachable(self, peer: str, *, urgent: bool = False) -> bool:
         """Nobody is."""
         return False
 
@@ -39,5 +43,5 @@ class NoPeers:
         """Nobody answers."""
         raise PeerUnavailable("there are no peers here", reason="closed")
 
-    def distrust(self, *, peer: str) -> None:
+    def distrust(self, *, peer: str, urgent: bool = False) -> None:
         """Nobody is trusted."""

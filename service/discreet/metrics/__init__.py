@@ -191,9 +191,9 @@ class Metrics:
         """Tell whether the store answers."""
         self._series.store_up.set(1 if up else 0)
 
-    def circuit(self, peer: str, is_open: bool) -> None:
-        """Tell whether a peer is left out."""
-        self._series.circuit.labels(peer).set(1 if is_open else 0)
+    def circuit(self, peer: str, what: str, is_open: bool) -> None:
+        """Tell whether a peer is left out, for questions or for deliveries."""
+        self._series.circuit.labels(peer, what).set(1 if is_open else 0)
 
     # Writing and showing.
 

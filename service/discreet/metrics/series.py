@@ -169,7 +169,10 @@ class MetricSeries:
             ("recommender", "peer", "direction"),
         )
         self.circuit = gauge(
-            "vendor_circuit_open", "1 while a worker leaves a peer out.", "livemax", ("peer",)
+            "vendor_circuit_open",
+            "1 while a worker leaves a peer out: sends no questions, or no deliveries.",
+            "livemax",
+            ("peer", "messages"),
         )
 
         # Requests and the store.

@@ -2,9 +2,10 @@
 
 A message has one deadline, connecting included, and its answer a greatest length. It is tried again
 once, and only if nothing of it can have been sent. A peer that fails several times in a row is left
-out for a while (`circuit`). Redirects are not followed, certificates are verified, proxies from the
-environment are ignored: a key goes to addresses that the operator has named (`addresses`) and
-nowhere else.
+out for a while (`circuit`): apart for questions, which a request waits for (`urgent`), and for
+deliveries, so that a peer which is slow to take the one still gets the other. Redirects are not
+followed, certificates are verified, proxies from the environment are ignored: a key goes to
+addresses that the operator has named (`addresses`) and nowhere else.
 
 Nothing is logged about a message or its answer; `PeerUnavailable` says in one word why there is
 none. What messages mean is the families' business (their `sync` modules).
@@ -29,7 +30,7 @@ logging.getLogger("httpx").setLevel(logging.WARNING)  # it would write a line fo
 SECONDS = 5.0
 URGENT_SECONDS = 0.3
 MOST_AT_ONCE = 64
-"""Messages to one peer at the same time, so that a slow peer cannot occupy the whole worker."""
+"""Questions, or deliveries, to one peer at the same time: a slow one cannot occupy the worker."""
 MOST_BYTES = 16 * 2**20
 """Of an answer."""
 MOST_URGENT_BYTES = 16 * 2**10
@@ -37,18 +38,30 @@ MOST_URGENT_BYTES = 16 * 2**10
 
 
 @dataclass(slots=True)
-class _Peer:
+class _Messages:
+    """The questions to a peer, or the deliveries."""
+
     circuit: CircuitBreaker
+    waiting: int = 0
+
+
+@dataclass(slots=True)
+class _Peer:
+    questions: _Messages
+    deliveries: _Messages
     headers: Mapping[str, str]
     origins: frozenset[Origin | None]
     """Where the key may be sent."""
-    waiting: int = 0
+
+    def messages(self, *, urgent: bool) -> _Messages:
+        return self.questions if urgent else self.deliveries
 
 
 class HttpPeerGateway:
     """Sends messages to peers by name, with the keys that they issued to us.
 
-    `changed` is called with a peer's name and whether its circuit is open, when that changes.
+    `changed` is called with a peer's name, "questions" or "deliveries", and whether their circuit
+    is open, when that changes.
     """
 
     def __init__(
@@ -56,18 +69,22 @@ class HttpPeerGateway:
         *,
         keys: Mapping[str, str],
         addresses: Mapping[str, Sequence[str]],
-        changed: Callable[[str, bool], None] | None = None,
+        changed: Callable[[str, str, bool], None] | None = None,
         seconds: float = SECONDS,
         urgent_seconds: float = URGENT_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._seconds = seconds
         self._urgent_seconds = urgent_seconds
+
+        def messages(name: str, what: str) -> _Messages:
+            noted = None if changed is None else partial(changed, name, what)
+            return _Messages(CircuitBreaker(clock=clock, changed=noted))
+
         self._peers = {
             name: _Peer(
-                circuit=CircuitBreaker(
-                    clock=clock, changed=None if changed is None else partial(changed, name)
-                ),
+                questions=messages(name, "questions"),
+                deliveries=messages(name, "deliveries"),
                 headers={
                     "authorization": f"Bearer {key}",
                     "content-type": "application/json",
@@ -84,16 +101,19 @@ class HttpPeerGateway:
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
         )
 
-    def reachable(self, peer: str) -> bool:
+    def reachable(self, peer: str, *, urgent: bool = False) -> bool:
         """Tell, without waiting, whether the peer may be spoken to now."""
         found = self._peers.get(peer)
-        return found is not None and found.waiting < MOST_AT_ONCE and found.circuit.admits()
+        if found is None:
+            return False
+        messages = found.messages(urgent=urgent)
+        return messages.waiting < MOST_AT_ONCE and messages.circuit.admits()
 
-    def distrust(self, *, peer: str) -> None:
+    def distrust(self, *, peer: str, urgent: bool = False) -> None:
         """Count the answer that `post` has just returned as a failure: it cannot be used."""
         found = self._peers.get(peer)
         if found is not None:
-            found.circuit.disbelieved()
+            found.messages(urgent=urgent).circuit.disbelieved()
 
     async def post(
         self, *, peer: str, url: str, content: bytes, urgent: bool = False
@@ -113,12 +133,13 @@ class HttpPeerGateway:
                 peer,
             )
             raise PeerUnavailable("this address is not allowed", reason="closed")
-        if found.waiting >= MOST_AT_ONCE:
+        messages = found.messages(urgent=urgent)
+        if messages.waiting >= MOST_AT_ONCE:
             raise PeerUnavailable("too many messages at once", reason="busy")
-        circuit = found.circuit
+        circuit = messages.circuit
         if not circuit.enter():
             raise PeerUnavailable("the peer is left out for a while", reason="closed")
-        found.waiting += 1
+        messages.waiting += 1
         try:
             async with asyncio.timeout(self._urgent_seconds if urgent else self._seconds):
                 answer = await self._send(
@@ -142,7 +163,7 @@ class HttpPeerGateway:
             circuit.abandoned()
             raise
         finally:
-            found.waiting -= 1
+            messages.waiting -= 1
         circuit.succeeded()
         return answer
 

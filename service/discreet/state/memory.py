@@ -64,6 +64,13 @@ class MemoryStore(MemorySums, MemoryValues):
         self._events.remove(checks.digest("event", event))
         return Ready(None)
 
+    def forget_answer(self, *, event: bytes, answer: bytes) -> Awaitable[None]:
+        checks.document("answer", answer)
+        standing = self._events.get(checks.digest("event", event))
+        if standing is not None and standing.answer == answer:
+            self._events.remove(event)
+        return Ready(None)
+
     def put_message(self, *, queue: bytes, name: bytes, content: bytes) -> Awaitable[None]:
         messages = self._queues.setdefault(checks.digest("queue", queue), {})
         messages[checks.digest("name", name)] = checks.document("content", content)

@@ -1,11 +1,13 @@
 """Blobs, pages, rosters and leases in memory; see `memory`, which adds the rest."""
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 
 from discreet.errors import StateOverflow
 from discreet.state import checks
 from discreet.state.expiring import Expiring
 from discreet.state.ready import Failed, Ready
+from discreet.state.store_values import STAMP_BYTES, Stamp
 from discreet.state.stores import Blob, Written
 
 
@@ -17,6 +19,7 @@ class MemoryValues:
         self._pages: dict[bytes, bytearray] = {}
         self._rosters: dict[bytes, dict[bytes, int]] = {}
         self._leases: Expiring[bytes, bytes] = Expiring(clock)
+        self._now = clock
 
     def load(self, *, keys: Sequence[bytes]) -> Awaitable[Sequence[Blob | None]]:
         return Ready([self._blobs.get(key) for key in checks.digests("keys", keys)])
@@ -36,6 +39,17 @@ class MemoryValues:
             return Ready(None)
         self._blobs[key] = Blob(version=version + 1, content=content)
         return Ready(version + 1)
+
+    def stamp(self, *, key: bytes) -> Awaitable[Stamp]:
+        now = math.floor(self._now() * 1000) / 1000
+        content = math.ceil(now).to_bytes(STAMP_BYTES, "little")
+
+        async def stamped() -> Stamp:
+            version = await self.save(key=key, content=content)
+            assert version is not None, "nobody else's version was expected"
+            return Stamp(version, now)
+
+        return stamped()
 
     def read_page(self, *, page: bytes, start: int = 0, end: int | None = None) -> Awaitable[bytes]:
         start, end = checks.span(start, end)

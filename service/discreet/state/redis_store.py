@@ -114,6 +114,11 @@ class RedisStore(RedisSums, RedisAwaiting, RedisValues, RedisFence):
         key = self._keys.event(checks.digest("event", event))
         return self._ask(replies.nothing, key, (b"UNLINK", key))
 
+    def forget_answer(self, *, event: bytes, answer: bytes) -> Awaitable[None]:
+        key = self._keys.event(checks.digest("event", event))
+        call = scripts.FORGET_ANSWER.call((key,), checks.document("answer", answer))
+        return self._ask(replies.nothing, key, call)
+
     def put_message(self, *, queue: bytes, name: bytes, content: bytes) -> Awaitable[None]:
         key = self._keys.queue(checks.digest("queue", queue))
         checks.digest("name", name)

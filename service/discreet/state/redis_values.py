@@ -11,6 +11,7 @@ from discreet.state.client import StoreCommand, Word
 from discreet.state.ready import Ready
 from discreet.state.redis_commands import PendingAnswer, RedisCommands
 from discreet.state.runs import packed_runs
+from discreet.state.store_values import Stamp
 from discreet.state.stores import Blob, Written
 
 
@@ -36,6 +37,11 @@ class RedisValues(RedisCommands):
             arguments.append(expected or 0)
         call = scripts.SAVE_BLOB.call((blob,), *arguments)
         return self._ask(replies.saved, blob, call, repeatable=False)
+
+    def stamp(self, *, key: bytes) -> Awaitable[Stamp]:
+        blob = self._keys.blob(checks.digest("key", key))
+        call = scripts.STAMP_BLOB.call((blob,))
+        return self._ask(replies.stamped, blob, call, repeatable=False)
 
     def erase(self, *, keys: Sequence[bytes]) -> Awaitable[None]:
         commands = []

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from discreet.errors import DiscreetError, StateOverflow, StoreDamaged, UnknownDecision
 from discreet.state import checks
 from discreet.state.codec import ACCOUNT_BYTES, unpack_charge, unpack_ledger
+from discreet.state.store_values import Stamp
 from discreet.state.stores import (
     NO_CHARGE,
     Blob,
@@ -131,6 +132,14 @@ def saved(reply: int) -> int | None:
     if reply < 0:
         raise ValueError("a blob without a version")
     return reply or None
+
+
+def stamped(reply: tuple[int, int]) -> Stamp:
+    """Read what `stamp_blob.lua` returns."""
+    found, milliseconds = reply
+    if found < 1:
+        raise ValueError("a blob without a version")
+    return Stamp(found, milliseconds / 1000)
 
 
 def written(reply: tuple[int, int, bytes]) -> Written:

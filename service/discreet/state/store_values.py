@@ -5,7 +5,7 @@ Blobs hold released models; the others hold what single families and the registr
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,16 @@ class Event:
 
     fingerprint: bytes
     answer: bytes | None
+
+
+STAMP_BYTES = 8
+
+
+class Stamp(NamedTuple):
+    """A blob's version, and the store's time in seconds when it was written."""
+
+    version: int
+    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,11 @@ class Blobs(Protocol):
         """
         ...
 
+    def stamp(self, *, key: bytes) -> Awaitable[Stamp]:
+        """Replace a blob by the store's time, in seconds rounded up (`STAMP_BYTES`, little endian);
+        return its new version and that time, to the millisecond."""
+        ...
+
     def erase(self, *, keys: Sequence[bytes]) -> Awaitable[None]:
         """Erase the blobs and the pages of these names. Idempotent."""
         ...
@@ -94,6 +109,10 @@ class Events(Protocol):
 
     def forget_event(self, *, event: bytes) -> Awaitable[None]:
         """Erase the event."""
+        ...
+
+    def forget_answer(self, *, event: bytes, answer: bytes) -> Awaitable[None]:
+        """Erase the event if this is the answer that stands: nobody else's is taken away."""
         ...
 
 

@@ -14,9 +14,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 from discreet.errors import ClientErased
-from discreet.state.store_values import Blobs
-
-_MOMENT = 8
+from discreet.state.store_values import Blobs, Stamp
 
 
 class Tombstones:
@@ -25,15 +23,12 @@ class Tombstones:
     def __init__(self, store: Blobs) -> None:
         self._store = store
 
-    async def mark(self, principal: bytes, *, at: int) -> int:
-        """Count another erasure, at a moment in seconds; return which it is.
+    async def mark(self, principal: bytes) -> Stamp:
+        """Count another erasure; return which it is, and when it was by the store's own clock.
 
         Recommenders of a ledger group share a principal: it is marked once for all of them.
         """
-        content = at.to_bytes(_MOMENT, "little")
-        count = await self._store.save(key=_key(principal), content=content)
-        assert count is not None, "nobody else's version was expected"
-        return count
+        return await self._store.stamp(key=_key(principal))
 
     async def count(self, principal: bytes) -> int:
         """Return how often this principal was erased."""

@@ -209,10 +209,10 @@ class Wire:
     distrusted: int = 0
     sent: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
-    def reachable(self, peer: str) -> bool:
+    def reachable(self, peer: str, *, urgent: bool = False) -> bool:
         return peer == "hub"
 
-    def distrust(self, *, peer: str) -> None:
+    def distrust(self, *, peer: str, urgent: bool = False) -> None:
         self.distrusted += 1
 
     async def post(

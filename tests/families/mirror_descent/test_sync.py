@@ -110,7 +110,7 @@ class Wire:
         self.bytes = 0
         self.questions = 0
 
-    def reachable(self, peer: str) -> bool:
+    def reachable(self, peer: str, *, urgent: bool = False) -> bool:
         return True
 
     async def post(
@@ -127,7 +127,7 @@ class Wire:
         self.bytes += len(body)
         return 200, body
 
-    def distrust(self, *, peer: str) -> None:
+    def distrust(self, *, peer: str, urgent: bool = False) -> None:
         self.distrusted.append(peer)
 
     def add(

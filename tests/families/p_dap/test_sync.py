@@ -28,14 +28,16 @@ class InProcess:
         self.garbage: set[str] = set()
         self.asked: list[dict[str, Any]] = []
         self.distrusted: list[str] = []
+        self.left_out: set[bool] = set()
+        """Which messages are not sent: urgent ones, or the others."""
 
-    def reachable(self, peer: str) -> bool:
-        return peer in self.vendors
+    def reachable(self, peer: str, *, urgent: bool = False) -> bool:
+        return peer in self.vendors and urgent not in self.left_out
 
     async def post(
         self, *, peer: str, url: str, content: bytes, urgent: bool = False
     ) -> tuple[int, bytes]:
-        if peer in self.down:
+        if peer in self.down or urgent in self.left_out:
             raise PeerUnavailable("gone", reason="dead")
         if peer in self.garbage:
             return 200, b'{"handle": 1}'
@@ -53,7 +55,8 @@ class InProcess:
         receipt = await forwards.record(requester="us", recommender=name, **body)
         return 200, json.dumps({"duplicate": receipt.duplicate}).encode()
 
-    def distrust(self, *, peer: str) -> None:
+    def distrust(self, *, peer: str, urgent: bool = False) -> None:
+        assert urgent, "only questions have answers that can be wrong"
         self.distrusted.append(peer)
 
 
@@ -227,6 +230,29 @@ async def test_feedback_waits_for_a_vendor_that_is_down_and_counts_once(pair: Pa
     theirs = await pair.theirs.registry.find("films")
     (vector,) = (await theirs.gather(1)).values()
     assert int(vector.sum()) == 2**20
+
+
+async def test_a_vendor_that_takes_no_deliveries_is_still_asked(pair: Pair) -> None:
+    answer = await pair.vendors_item()
+    pair.peers.left_out = {False}
+    given = Feedback(1.0, recommendation_id=answer.recommendation_id)
+    await pair.ours.feedback.record(given)
+    ours = await pair.films()
+    await ours.vendors.settle()
+    assert await ours.store.count_messages(queue=ours.key(b"to vendors")) == 1
+    assert (await pair.vendors_item()).vendor == "them"
+
+
+async def test_a_vendor_that_is_not_asked_still_gets_its_feedback(pair: Pair) -> None:
+    answer = await pair.vendors_item()
+    pair.peers.left_out = {True}
+    answers = [await pair.ask(f"client {place}") for place in range(30)]
+    assert not any(answer.vendors for answer in answers)
+    given = Feedback(1.0, recommendation_id=answer.recommendation_id)
+    await pair.ours.feedback.record(given)
+    ours = await pair.films()
+    await ours.vendors.settle()
+    assert await ours.store.count_messages(queue=ours.key(b"to vendors")) == 0
 
 
 @pytest.mark.parametrize("fault", ["down", "garbage"])

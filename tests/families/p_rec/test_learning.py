@@ -122,6 +122,9 @@ async def test_no_other_clients_answer_depends_on_it() -> None:
     assert seen[0] == seen[1]
 
 
-def test_a_place_survives_its_token() -> None:
-    place = AnswerPlace(b"12345678", 70_000, 2**31, 200)
+@pytest.mark.parametrize(("size", "length"), [(1, 16), (2, 17), (200, 17)])
+def test_a_place_survives_its_token(size: int, length: int) -> None:
+    # The place of one object is as it was before there were lists: workers of both kinds read it.
+    place = AnswerPlace(b"12345678", 70_000, 2**31, size)
     assert AnswerPlace.decode(place.encode()) == place
+    assert len(place.encode()) == length

@@ -140,7 +140,9 @@ class Vendors:
         """
         reachable = self._recommender.peers.reachable
         return tuple(
-            slot for name, slot in self._slot_of.items() if name not in exclude and reachable(name)
+            slot
+            for name, slot in self._slot_of.items()
+            if name not in exclude and reachable(name, urgent=True)
         )
 
     async def fetch_items(
@@ -226,11 +228,11 @@ class Vendors:
         content = {"centre": tree.centre(cell, self._dimensions), "epsilon": self._epsilon}
         status, body = await self._post(vendor, "forwards", content, urgent=True)
         if status != 200:
-            recommender.peers.distrust(peer=vendor)
+            recommender.peers.distrust(peer=vendor, urgent=True)
             raise PeerUnavailable(f"refused with status {status}", reason="refused")
         item = read_item(body)
         if item is None or item.expires_at <= recommender.clock():
-            recommender.peers.distrust(peer=vendor)
+            recommender.peers.distrust(peer=vendor, urgent=True)
             raise PeerUnavailable("an answer that cannot be used", reason="malformed")
         return item
 

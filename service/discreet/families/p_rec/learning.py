@@ -18,7 +18,7 @@ from discreet.families.p_rec.history import (
 )
 from discreet.state.stores import ClaimOutcome, Pages
 
-_PLACE = struct.Struct(f"<{MARK_BYTES}sIIB")
+_PLACE = struct.Struct(f"<{MARK_BYTES}sII")
 _ERASED = "what is known about this client was erased"
 
 
@@ -32,16 +32,19 @@ class AnswerPlace:
     mark: bytes
     position: int
     round: int
-    size: int
+    size: int = 1
 
     def encode(self) -> bytes:
-        """Return the bytes that a token carries."""
-        return _PLACE.pack(self.mark, self.position, self.round, self.size)
+        """Return the bytes that a token carries; lists have one more."""
+        place = _PLACE.pack(self.mark, self.position, self.round)
+        return place if self.size == 1 else place + bytes([self.size])
 
     @classmethod
     def decode(cls, content: bytes) -> "AnswerPlace":
         """Return what `encode` wrote."""
-        return cls(*_PLACE.unpack(content))
+        mark, position, number = _PLACE.unpack(content[: _PLACE.size])
+        size = content[_PLACE.size :] or b"\x01"
+        return cls(mark, position, number, size[0])
 
 
 def opinion_of(reward: float) -> ClientOpinion:

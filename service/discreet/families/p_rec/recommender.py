@@ -105,6 +105,10 @@ class VotersRecommender(Recommender[RunParameters]):
         self._tombstones = Tombstones(resources.store)
         self._counted_at = float("-inf")
 
+    def accounts(self) -> dict[str, BudgetPolicy]:
+        """Return the voters' budget: clients have none."""
+        return {"voters": self.voters_budget}
+
     def guarantee(self) -> GuaranteeCard:
         """Return who is protected against whom, and what that costs."""
         return guarantee_card(run=self.run, budget=self.voters_budget)
@@ -146,26 +150,24 @@ class VotersRecommender(Recommender[RunParameters]):
 
     async def _answer(self, question: Question) -> Answered:
         assert isinstance(question, VotersQuestion)
-        client = question.client
-        erasures = await self._tombstones.count(client)
+        erasures = await self._tombstones.count(question.client)
         answered = await self._answer_in_turn(question)
         try:
-            await self._tombstones.refuse_if_erased(client, since=erasures)
+            await self._tombstones.refuse_if_erased(question.client, since=erasures)
         except ClientErased:
-            await self.clients.forget(client)
+            await self.clients.forget(question.client)
             raise
         return answered
 
     async def _answer_in_turn(self, question: VotersQuestion) -> Answered:
-        client = question.client
-        async with self.clients.turn(client):
+        async with self.clients.turn(question.client):
             while True:
-                own = await self.clients.prepare(client, question.round)
+                own = await self.clients.prepare(question.client, question.round)
                 answered = await self._draw_once(question, own)
                 if answered is not None:
                     return answered
                 # Another worker was faster: what it wrote is read next.
-                self.clients.drop(client)
+                self.clients.drop(question.client)
 
     async def read_own(self, questions: Sequence[Question]) -> Sequence[OwnRound | DiscreetError]:
         """Return the round that each question is about, as its client's run sees it."""

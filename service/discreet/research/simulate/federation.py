@@ -32,7 +32,7 @@ class ToGlobalServer:
         self._label = label
         self.communications = 0
 
-    def reachable(self, peer: str) -> bool:
+    def reachable(self, peer: str, *, urgent: bool = False) -> bool:
         """It always is."""
         return True
 
@@ -70,7 +70,7 @@ class ToGlobalServer:
         self.communications += len(updates)
         return json.dumps({"next": wanted}).encode()
 
-    def distrust(self, *, peer: str) -> None:
+    def distrust(self, *, peer: str, urgent: bool = False) -> None:
         """Nobody lies here."""
 
 

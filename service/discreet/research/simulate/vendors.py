@@ -36,7 +36,7 @@ class InProcessVendors:
         """Make another instance known."""
         self._forwards[vendor] = forwards
 
-    def reachable(self, peer: str) -> bool:
+    def reachable(self, peer: str, *, urgent: bool = False) -> bool:
         """Tell whether the instance was joined."""
         return peer in self._forwards
 
@@ -72,7 +72,7 @@ class InProcessVendors:
         )
         return {"duplicate": receipt.duplicate}
 
-    def distrust(self, *, peer: str) -> None:
+    def distrust(self, *, peer: str, urgent: bool = False) -> None:
         """Nobody lies here."""
 
 
