@@ -179,10 +179,9 @@ class VotersRecommender(Recommender[RunParameters]):
 
         return await _each(map(one, questions))
 
-    async def _draw_once(self, question: Question, own: OwnRound) -> Answered | None:
+    async def _draw_once(self, question: VotersQuestion, own: OwnRound) -> Answered | None:
         """Draw and store an answer; None if somebody else wrote to the client's page."""
         charge, begun = FREE, None
-        assert isinstance(question, VotersQuestion)
         if own.kept is None and not own.paid and await self._pay(question, own.history):
             charge, begun = self.run_charge, RunRecord(begin_run(self.run, self.noise))
             assert own.view is not None, "only a run that was paid for can have ended"
