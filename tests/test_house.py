@@ -271,6 +271,7 @@ def test_public_class_names_are_unique() -> None:
 REPRODUCE = "tests/research/reproduce"
 ELSEWHERE = {
     "api/collaborative_schemas.py": "tests/api/test_collaborative.py",
+    "api/items_schemas.py": "tests/api/test_items.py",
     "api/family_routes.py": "tests/api/test_documentation.py",
     "api/peers_schemas.py": "tests/api/test_peers.py",
     "api/voters_schemas.py": "tests/api/test_voters.py",

@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from discreet import preparation
+from discreet.configuration import Configuration
+from discreet.decisions import changes
 from discreet.errors import InvalidArgument, StoreEmpty, StoreFenced, StoreUnavailable
+from discreet.families.documents import ItemDocument
 from discreet.families.registration import read_document
 from discreet.preparation import Prepared, opened, prepare
 from discreet.settings import Settings
@@ -28,8 +31,8 @@ def store(monkeypatch: pytest.MonkeyPatch) -> MoodyStore:
 
 
 async def prepared(tmp_path: Path, *, demo: bool = False, **settings: Any) -> Prepared:
-    documents = {"films": read_document(FILMS)}
-    return await prepare(Settings(data_dir=tmp_path, **settings), documents, demo=demo)
+    configured = Configuration(recommenders={"films": read_document(FILMS)})
+    return await prepare(Settings(data_dir=tmp_path, **settings), configured, demo=demo)
 
 
 async def test_recommenders_are_put_and_a_first_key_is_made_once(
@@ -76,7 +79,7 @@ async def test_a_document_that_cannot_be_put_is_named(store: MemoryStore, tmp_pa
     await prepared(tmp_path)
     changed = read_document({**FILMS, "context": {"dimensions": 3}})
     with pytest.raises(InvalidArgument) as caught:
-        await prepare(Settings(), {"films": changed}, demo=False)
+        await prepare(Settings(), Configuration(recommenders={"films": changed}), demo=False)
     assert caught.value.argument == "recommenders.films.context.dimensions"
 
 
@@ -86,7 +89,7 @@ async def test_what_a_newer_version_wrote_is_left_alone_and_the_rest_is_put(
     newer = b'{"schema": 99}'
     assert await store.put_document(name="recommender/films", document=newer, expected=None)
     documents = {"films": read_document(FILMS), "songs": read_document(FILMS)}
-    await prepare(Settings(data_dir=tmp_path), documents, demo=False)
+    await prepare(Settings(data_dir=tmp_path), Configuration(recommenders=documents), demo=False)
     assert (await store.registry()).documents["recommender/films"] == newer
     assert "films was left as it is" in caplog.text
     async with opened(Settings()) as services:
@@ -166,3 +169,25 @@ def test_the_announcement_has_the_address_and_the_key_if_it_is_made_now(
     assert "http://[::1]:1/docs" in Prepared().announcement(
         Settings(host="::1"), port=1, embedded=False
     )
+
+
+async def test_a_file_with_fewer_items_removes_none_unless_it_says_so(
+    store: MemoryStore, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    await prepared(tmp_path)
+    async with opened(Settings()) as services:
+        added = [ItemDocument(id="b"), ItemDocument(id="c", hidden=True)]
+        await services.registry.change("films", changes.add_items(added))
+        slots = (await services.registry.find("films")).slot_of
+    await prepared(tmp_path)
+    assert "2 that the file does not name were kept" in caplog.text
+    async with opened(Settings()) as services:
+        recommender = await services.registry.find("films")
+        assert recommender.slot_of == slots
+        assert recommender.visible.tolist() == [slots["a"], slots["b"]]
+    complete = Configuration({}, {"films": read_document(FILMS)}, frozenset({"films"}))
+    await prepare(Settings(data_dir=tmp_path), complete, demo=False)
+    assert "0 items added, 0 changed, 2 removed; 0 that" in caplog.text
+    async with opened(Settings()) as services:
+        assert list((await services.registry.find("films")).slot_of) == ["a"]

@@ -16,6 +16,7 @@ COMMANDS = (
     ("serve", "answer requests over HTTP"),
     ("hub", "keep a history on this device, and send only what its owner agreed to"),
     ("keys", "make, list and revoke API keys; make token keys"),
+    ("items", "import a catalogue from a file into a running server, or export it"),
     ("store", "begin an empty store, look at one, or accept one that lost something"),
     ("audit", "check every privacy claim, and that planted faults are caught"),
     ("evaluate", "estimate from a log what recommenders would earn, and how sure that is"),
@@ -29,6 +30,7 @@ examples:
   discreet serve --demo                          the demo, on an embedded store, at port 8000
   discreet serve --config discreet.yaml --store redis://redis:6379/0
   discreet keys create --label shop --scope serve
+  discreet items import films.csv --recommender films
   discreet simulate --traffic                    a minute of synthetic visitors for the demo
   discreet audit --quick
 

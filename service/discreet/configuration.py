@@ -6,6 +6,7 @@
       films:
         algorithm: p-dap
         items_file: films.txt        # or `items:`; one id a line, beside this file
+        other_items: keep            # or `remove`: those in the store that the file does not name
         context: {dimensions: 2}
 
 Nothing is guessed: an unknown name, a name given twice or a value that cannot be used is an error
@@ -35,6 +36,8 @@ class Configuration:
 
     server: Mapping[str, Any] = field(default_factory=dict)
     recommenders: Mapping[str, RecommenderDocument] = field(default_factory=dict)
+    complete: frozenset[str] = frozenset()
+    """Recommenders whose items are those of the file and no others (`other_items: remove`)."""
 
 
 _NAME = re.compile(NAME_PATTERN)
@@ -45,13 +48,16 @@ def read(path: Path) -> Configuration:
     content = _content(path)
     _only(path, "", content, {"server", "recommenders"})
     server = _object(path, "server", content.get("server"))
-    recommenders = _object(path, "recommenders", content.get("recommenders"))
+    entries = _object(path, "recommenders", content.get("recommenders"))
     return Configuration(
         server=server,
-        recommenders={
-            name: _recommender(path, name, entry) for name, entry in recommenders.items()
-        },
+        recommenders={name: _recommender(path, name, entry) for name, entry in entries.items()},
+        complete=frozenset(name for name, entry in entries.items() if _is_complete(entry)),
     )
+
+
+def _is_complete(entry: Any) -> bool:
+    return isinstance(entry, dict) and entry.get("other_items") == "remove"
 
 
 def _content(path: Path) -> dict[str, Any]:
@@ -95,6 +101,8 @@ def _recommender(path: Path, name: str, entry: Any) -> RecommenderDocument:
     if not _NAME.match(name):
         raise _wrong(path, where, "a name has 1 to 64 letters, digits, or any of _ . -")
     fields = dict(_object(path, where, entry))
+    if fields.pop("other_items", "keep") not in ("keep", "remove"):
+        raise _wrong(path, f"{where}.other_items", "must be keep or remove")
     items_file = fields.pop("items_file", None)
     if items_file is not None:
         if "items" in fields:

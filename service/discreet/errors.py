@@ -14,6 +14,7 @@ DiscreetError
 │   └── StoreEmpty           it holds nothing, and nobody said that it may be begun
 ├── UnknownRecommender       no such recommender (404)
 ├── RecommenderUnreadable    its document or model is nothing that this version can read (503)
+├── DocumentChanged          If-Match names a document that is no longer there (412)
 ├── UnknownItem              no such item in this recommender (404 or 422)
 ├── UnknownDecision          no such event, or its recommender is gone (404)
 ├── BudgetExhausted          the principal's budget is spent and the recommender refuses (403)
@@ -137,6 +138,10 @@ class RecommenderUnreadable(DiscreetError, LookupError):
             f"this version cannot read the recommender: {reason}; PUT it anew, which loses what it "
             "learned, or DELETE it, or use another version"
         )
+
+
+class DocumentChanged(DiscreetError):
+    """Somebody else changed the document that a caller wants to change; nothing was changed."""
 
 
 class UnknownItem(DiscreetError, LookupError):

@@ -4,13 +4,15 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from discreet import __version__
 from discreet.app import store_of
+from discreet.configuration import Configuration
+from discreet.decisions.changes import ChangedRecord, ItemCounts
 from discreet.decisions.keys import KeyRing
 from discreet.decisions.services import DecisionServices, open_services
 from discreet.errors import (
@@ -94,14 +96,18 @@ async def opened(settings: Settings, *, carries: bool = True) -> AsyncIterator[D
         await services.close()
 
 
-async def prepare(
-    settings: Settings, recommenders: Mapping[str, RecommenderDocument], *, demo: bool
-) -> Prepared:
-    """Put the file's recommenders (what they learned stays), and see that there is a key."""
+async def prepare(settings: Settings, configured: Configuration, *, demo: bool) -> Prepared:
+    """Put the file's recommenders (what they learned stays), and see that there is a key.
+
+    A file adds items and changes them. It removes none, unless it says so: others may have been
+    added over HTTP.
+    """
     async with opened(settings) as services:
-        for name, document in recommenders.items():
+        for name, document in configured.recommenders.items():
+            complete = name in configured.complete
             try:
-                await services.registry.put(name, document)
+                made = await services.registry.put(name, document, keep_unnamed=not complete)
+                _log_items(name, document, made)
             except RecommenderUnreadable as error:
                 # Perhaps a newer version's, which serves it: only the API may replace it.
                 log.error("the file's recommender %s was left as it is: %s", name, error)
@@ -115,6 +121,24 @@ async def prepare(
             return Prepared()
         _require_loopback(settings)
         return Prepared(key=await services.keys.create(label=FIRST_LABEL, scopes=SCOPES))
+
+
+def _log_items(name: str, document: RecommenderDocument, made: ChangedRecord) -> None:
+    """Say what the file did to the catalogue, if there was one."""
+    if made.created:
+        return
+    counts = ItemCounts.of(made)
+    unnamed = len(made.after.document.items) - len(document.items)
+    if counts.added or counts.changed or counts.removed or unnamed:
+        log.info(
+            "the file's recommender %s: %d items added, %d changed, %d removed; %d that the file "
+            "does not name were kept",
+            name,
+            counts.added,
+            counts.changed,
+            counts.removed,
+            unnamed,
+        )
 
 
 def _require_loopback(settings: Settings) -> None:

@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
@@ -29,9 +29,9 @@ from prometheus_client.multiprocess import mark_process_dead
 
 from discreet.app import create_app
 from discreet.bounded_http import BoundedProtocol
+from discreet.configuration import Configuration
 from discreet.connections import MOST_REFUSED, ConnectionTable, HttpLimits
 from discreet.errors import DiscreetError, InvalidArgument
-from discreet.families.documents import RecommenderDocument
 from discreet.preparation import prepare
 from discreet.protocol import DirectProtocol
 from discreet.settings import Settings
@@ -44,9 +44,7 @@ HUNG_SECONDS = 60
 """A worker whose event loop has not turned for so long is replaced."""
 
 
-def serve(
-    settings: Settings, recommenders: Mapping[str, RecommenderDocument], *, demo: bool
-) -> None:
+def serve(settings: Settings, configured: Configuration, *, demo: bool) -> None:
     """Serve these recommenders, and those that the store has already, until told to stop."""
     with ExitStack() as cleanup:
         listener = cleanup.enter_context(listen(settings))
@@ -60,7 +58,7 @@ def serve(
         if demo:
             settings = settings.model_copy(update={"init": True})
         settings = allow_connections(settings)
-        prepared = asyncio.run(prepare(settings, recommenders, demo=demo))
+        prepared = asyncio.run(prepare(settings, configured, demo=demo))
         port = listener.getsockname()[1]
         text = prepared.announcement(settings, port=port, embedded=embedded is not None)
         print(text, flush=True)

@@ -1,6 +1,6 @@
 """What the server answers, as frozen values. Fields that a newer server adds are in `raw`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -28,10 +28,17 @@ class PrivacyCost:
 
 @dataclass(frozen=True)
 class AnsweredItem:
-    """One recommended item; `vendor` is set if another instance offered it."""
+    """One recommended item; `vendor` is set if another instance offered it.
+
+    The rest is what the catalogue says about it, in answers that were asked for with
+    `items="full"`.
+    """
 
     id: str
     vendor: str | None = None
+    title: str | None = None
+    attributes: Mapping[str, Any] | None = None
+    categories: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,7 @@ class RecommendedItems:
         privacy = answer["privacy"]
         return cls(
             recommendation_id=answer["recommendation_id"],
-            items=tuple(AnsweredItem(item["id"], item.get("vendor")) for item in answer["items"]),
+            items=tuple(map(_item, answer["items"])),
             personalised=answer["personalised"],
             privacy=PrivacyCost(
                 privacy["epsilon"], _amount(privacy["spent"]), _amount(privacy["remaining"])
@@ -77,6 +84,11 @@ class FeedbackReceipt:
     def of(cls, answer: Mapping[str, Any]) -> "FeedbackReceipt":
         """Read an answer. Raises `KeyError` or `TypeError` if it is none."""
         return cls(answer["accepted"], answer["duplicate"], answer["learned"])
+
+
+def _item(given: Mapping[str, Any]) -> AnsweredItem:
+    described = (given.get(name) for name in ("vendor", "title", "attributes", "categories"))
+    return AnsweredItem(given["id"], *described)
 
 
 def _amount(given: Mapping[str, Any]) -> Amount:

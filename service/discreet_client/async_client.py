@@ -19,6 +19,7 @@ from discreet_client.requests import (
     T,
     ask_many,
     ask_one,
+    content,
     headers,
     is_worth_repeating,
     read,
@@ -130,6 +131,8 @@ class AsyncClient:
     ) -> Any:
         """Send any request and return its JSON: what this class has no method for.
 
+        `body` is sent as JSON, and bytes as they are.
+
         It is repeated like the others, so it must be one that may be sent twice.
         """
         began, tried = time.monotonic(), 0
@@ -137,7 +140,7 @@ class AsyncClient:
             tried += 1
             try:
                 answer = await self._http.request(
-                    method, self._url + path, json=body, headers=self._headers
+                    method, self._url + path, headers=self._headers, **content(body)
                 )
                 return read(answer.status_code, answer.headers, answer.content)
             except httpx.HTTPError as failure:

@@ -18,6 +18,7 @@ from discreet_client.requests import (
     T,
     ask_many,
     ask_one,
+    content,
     headers,
     is_worth_repeating,
     read,
@@ -127,6 +128,8 @@ class Client:
     def call(self, method: str, path: str, body: Any = None, *, event_id: str | None = None) -> Any:
         """Send any request and return its JSON: what this class has no method for.
 
+        `body` is sent as JSON, and bytes as they are.
+
         It is repeated like the others, so it must be one that may be sent twice.
         """
         began, tried = time.monotonic(), 0
@@ -134,7 +137,7 @@ class Client:
             tried += 1
             try:
                 answer = self._http.request(
-                    method, self._url + path, json=body, headers=self._headers
+                    method, self._url + path, headers=self._headers, **content(body)
                 )
                 return read(answer.status_code, answer.headers, answer.content)
             except httpx.HTTPError as failure:

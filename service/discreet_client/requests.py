@@ -158,6 +158,11 @@ def tell_many(
     return receipts
 
 
+def content(body: Any) -> dict[str, Any]:
+    """Return a request's body as httpx takes it: bytes as they are, anything else as JSON."""
+    return {"content": body} if isinstance(body, bytes) else {"json": body}
+
+
 def new_event_id() -> str:
     """Return an id for one question."""
     return uuid.uuid4().hex

@@ -1,4 +1,4 @@
-"""Recommenders and items over HTTP: every change is seen by the very next request."""
+"""Recommenders over HTTP: every change is seen by the very next request."""
 
 import json
 from typing import Any
@@ -15,16 +15,6 @@ pytestmark = pytest.mark.anyio
 
 async def put(caller: Caller, name: str, **changes: Any) -> Any:
     return await caller.put(f"/recommenders/{name}", json={**FILMS, **changes})
-
-
-async def offered(caller: Caller, name: str, draws: int = 40) -> set[str]:
-    """Return the items that are recommended to many clients."""
-    body = {"requests": [
-        {"recommender": name, "client": f"c{draw}", "context": [0.5, 0.5]}
-        for draw in range(draws)
-    ]}  # fmt: skip
-    results = (await caller.post("/recommend/batch", json=body)).json()["results"]
-    return {item["id"] for one in results for item in one["items"]}
 
 
 async def test_the_life_of_a_recommender(caller: Caller) -> None:
@@ -63,7 +53,7 @@ async def test_what_is_shown_can_be_put_back(caller: Caller) -> None:
         ({"privacy": {"feedback": "none"}}, "privacy.feedback"),
         ({"privacy": {"epsilon": 1}}, "privacy.epsilon"),
         ({"items": [{"id": ""}]}, "items[0].id"),
-        ({"items": ["a", {"id": "b", "title": "B"}]}, "items[1].title"),
+        ({"items": ["a", {"id": "b", "features": [1.0]}]}, "items[1].features"),
         ({"items": [3]}, "items[0]"),
         ({"item": []}, "item"),
     ],
@@ -95,50 +85,6 @@ async def test_a_body_that_cannot_be_read_is_400(caller: Caller, body: bytes) ->
     answer = await caller.put("/recommenders/wrong", content=body)
     assert answer.status_code == 400
     assert answer.json()["type"] == "urn:discreet:problem:malformed-body"
-
-
-async def test_items_take_effect_at_once(caller: Caller) -> None:
-    await put(caller, "songs", items=["one"])
-    added = await caller.post(
-        "/recommenders/songs/items", json={"items": ["two", {"id": "three/four", "hidden": True}]}
-    )
-    assert added.status_code == 200
-    assert await offered(caller, "songs") == {"one", "two"}
-    shown = await caller.patch("/recommenders/songs/items/three%2Ffour", json={"hidden": False})
-    assert shown.json() == {"id": "three/four", "hidden": False}
-    assert await offered(caller, "songs") == {"one", "two", "three/four"}
-    await caller.patch("/recommenders/songs/items/one", json={"hidden": True})
-    removed = await caller.delete("/recommenders/songs/items/three%2Ffour")
-    assert removed.status_code == 204
-    assert await offered(caller, "songs") == {"two"}
-    items = (await caller.get("/recommenders/songs/items")).json()["items"]
-    assert items == [{"id": "one", "hidden": True}, {"id": "two", "hidden": False}]
-
-
-async def test_wrong_items_are_refused(caller: Caller) -> None:
-    path = "/recommenders/films/items"
-    for body in ({}, {"items": []}, {"items": [""]}, {"items": [{"id": "x", "color": 1}]}):
-        assert (await caller.post(path, json=body)).status_code == 422
-    too_many = {"items": [f"item-{number}" for number in range(10_000)]}
-    assert (await caller.post(path, json=too_many)).status_code == 422
-    assert (await caller.patch(f"{path}/a", json={"hidden": "yes"})).status_code == 422
-    assert (await caller.patch(f"{path}/zz", json={"hidden": True})).status_code == 404
-    assert (await caller.delete(f"{path}/zz")).status_code == 404
-    for method in ("GET", "POST"):
-        answer = await caller.request(method, "/recommenders/no/items", json={"items": ["x"]})
-        assert answer.status_code == 404
-
-
-async def test_a_field_that_the_algorithm_does_not_use_is_named_by_its_place(
-    caller: Caller,
-) -> None:
-    for answer in (
-        await put(caller, "titled", items=[{"id": "a", "title": "A"}]),
-        await caller.post("/recommenders/films/items", json={"items": [{"id": "b", "title": "B"}]}),
-    ):
-        assert answer.status_code == 422
-        assert answer.json()["title"] == "Validation failed"
-        assert answer.json()["detail"] == "items[0].title: not supported by p-dap"
 
 
 async def test_a_guarantee_is_shown_as_data(caller: Caller) -> None:
@@ -241,3 +187,74 @@ async def test_one_that_cannot_be_read_is_listed_refused_and_repaired(caller: Ca
         else:
             assert (await caller.delete("/recommenders/torn")).status_code == 204
     assert (await caller.get("/recommenders")).json()["unreadable"] == []
+
+
+async def test_a_document_without_items_keeps_them_and_what_was_learned(caller: Caller) -> None:
+    shown = (await caller.get("/recommenders/films")).json()
+    items = shown.pop("items")
+    answer = await caller.put("/recommenders/films", json={**shown, "exploration": {"rate": 0.3}})
+    assert (answer.status_code, answer.json()["items"]) == (200, items)
+    assert answer.json()["exploration"] == {"rate": 0.3}
+    slots = caller.live["services"].registry.loaded()[0].slot_of
+    emptied = await caller.put("/recommenders/films", json={**shown, "items": []})
+    assert emptied.json()["items"] == []
+    back = await caller.put("/recommenders/films", json={**shown, "items": items})
+    assert back.json()["items"] == items
+    # Whoever says [] means it: the same ids begin anew.
+    again = caller.live["services"].registry.loaded()[0].slot_of
+    assert not set(slots.values()) & set(again.values())
+
+
+async def test_a_merge_patch_changes_what_it_names(caller: Caller) -> None:
+    before = (await caller.get("/recommenders/films")).json()
+    patch = {"privacy": {"answers": {"budget": {"epsilon": 5.0}}}, "exploration": {"rate": 0.5}}
+    patched = await caller.patch(
+        "/recommenders/films", json=patch, headers={"Content-Type": "application/merge-patch+json"}
+    )
+    assert patched.status_code == 200
+    before["privacy"]["answers"]["budget"]["epsilon"] = 5.0
+    before["exploration"]["rate"] = 0.5
+    assert patched.json() == before
+    assert (await caller.get("/recommenders/films")).json() == before
+    # Null goes back to the default; a part that nobody wrote begins as it is shown.
+    back = await caller.patch(
+        "/recommenders/films", json={"exploration": None, "releases": {"seconds": 2.0}}
+    )
+    assert back.json()["exploration"] == {"rate": 0.02}
+    assert back.json()["releases"] == {**before["releases"], "seconds": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("patch", "field"),
+    [
+        ({"context": {"dimensions": 3}}, "context.dimensions"),
+        ({"algorithm": "contextual"}, "algorithm"),
+        ({"ledger": "another"}, "ledger"),
+        ({"privacy": {"answers": {"epsilon": 0}}}, "privacy.answers.epsilon"),
+        ({"privacy": {"answers": {"budget": {"epsilon": 0.5}}}}, "privacy.answers"),
+        ({"exploratoin": {}}, "exploratoin"),
+        ({"items": None}, "items"),
+        ({"items": ["x", "x"]}, "body"),
+    ],
+)
+async def test_a_patch_that_makes_no_document_changes_nothing(
+    caller: Caller, patch: dict[str, Any], field: str
+) -> None:
+    before = await caller.get("/recommenders/films")
+    refused = await caller.patch("/recommenders/films", json=patch)
+    assert refused.status_code == 422
+    assert field in [error["field"] for error in refused.json()["errors"]]
+    after = await caller.get("/recommenders/films")
+    assert (after.json(), after.headers["etag"]) == (before.json(), before.headers["etag"])
+
+
+async def test_a_patch_needs_an_object_and_a_recommender(caller: Caller) -> None:
+    assert (await caller.patch("/recommenders/films", json=[1])).status_code == 422
+    assert (await caller.patch("/recommenders/none", json={})).status_code == 404
+
+
+async def test_items_are_left_out_on_demand(caller: Caller) -> None:
+    for method, body in (("GET", None), ("PATCH", {}), ("PUT", FILMS)):
+        answer = await caller.request(method, "/recommenders/films?items=false", json=body)
+        assert answer.status_code == 200
+        assert "items" not in answer.json()

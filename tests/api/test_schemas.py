@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from discreet.api import schemas
+from discreet.api import items_schemas, peers_schemas, schemas
+from discreet.api.items_schemas import ItemsRequest
 from discreet.api.peers_schemas import ForwardRequest, PeerFeedbackRequest
 from discreet.api.schemas import (
     FeedbackRequest,
-    ItemsRequest,
     RecommendRequest,
 )
 
@@ -20,7 +20,8 @@ def requests() -> list[type[BaseModel]]:
     """Return every model of a request's body."""
     return [
         model
-        for model in vars(schemas).values()
+        for module in (schemas, items_schemas, peers_schemas)
+        for model in vars(module).values()
         if isinstance(model, type) and issubclass(model, schemas.Body)
     ]
 

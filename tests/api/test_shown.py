@@ -19,6 +19,9 @@ TEXT = st.text(
 )
 AMOUNTS = st.floats(0, 1e12, allow_nan=False)
 BUDGETS = st.builds(Budget, AMOUNTS, st.floats(0, 0.5))
+DESCRIBED = st.fixed_dictionaries(
+    {}, optional={"title": TEXT, "attributes": st.dictionaries(TEXT, TEXT | st.none(), max_size=2)}
+)
 ANSWERS = st.builds(
     Recommendation,
     st.text("ABCxyz019-_", min_size=1, max_size=40),
@@ -29,11 +32,16 @@ ANSWERS = st.builds(
     st.just(()),
     st.none() | TEXT,
     st.none() | TEXT,
+    st.none() | st.booleans(),
+    st.just(()),
 ).flatmap(
     lambda answer: (
         st.just(answer)
         | st.lists(st.none() | TEXT, min_size=len(answer.items), max_size=len(answer.items)).map(
             lambda vendors: answer._replace(vendors=tuple(vendors))
+        )
+        | st.lists(DESCRIBED, min_size=len(answer.items), max_size=len(answer.items)).map(
+            lambda described: answer._replace(described=tuple(described))
         )
     )
 )
@@ -47,14 +55,15 @@ def amount(budget: Budget | None) -> dict[str, float | None]:
 
 def fields(answer: Recommendation) -> dict[str, Any]:
     vendors = answer.vendors or (None,) * len(answer.items)
+    described = answer.described or ({},) * len(answer.items)
     named = {} if answer.round is None else {"round": answer.round}
     why = {} if answer.reason is None else {"reason": answer.reason}
     awaited = {} if answer.awaiting is None else {"awaiting": answer.awaiting}
     return {
         "recommendation_id": answer.recommendation_id,
         "items": [
-            {"id": item} if vendor is None else {"id": item, "vendor": vendor}
-            for item, vendor in zip(answer.items, vendors, strict=True)
+            {"id": item, **({} if vendor is None else {"vendor": vendor}), **more}
+            for item, vendor, more in zip(answer.items, vendors, described, strict=True)
         ],
         "personalised": answer.personalised,
         "privacy": {
@@ -89,7 +98,7 @@ def test_what_is_kept_of_one_answer_does_not_show_in_another(
 ) -> None:
     for each in (
         one,
-        other._replace(items=one.items, vendors=one.vendors),
+        other._replace(items=one.items, vendors=one.vendors, described=one.described),
         one._replace(privacy=other.privacy),
         one,
     ):

@@ -237,7 +237,7 @@ async def test_unusable_questions_are_refused(
         ({"horizon": 1}, "horizon"),
         ({"horizon": 60, "radius": 30}, "horizon"),
         ({"objects": 1}, "objects"),
-        ({"items": ["a"]}, "items[0]"),
+        ({"items": [{"id": "a", "hidden": True}]}, "items[0].hidden"),
         ({"privacy": {"budget": {"epsilon": 20, "delta": 1e-9}}}, "privacy"),
         ({"privacy": {"budget": {"epsilon": 0.01, "delta": 1e-6}}}, "privacy.budget"),
         ({"voters": 100}, "peers"),

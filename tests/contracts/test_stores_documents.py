@@ -83,10 +83,13 @@ async def test_documents_are_replaced_only_by_who_saw_them(store: Store) -> None
 
 
 async def test_removing_a_document_advances_the_epoch(store: Store) -> None:
-    assert not await store.remove_document(name="ä")
-    assert await store.put_document(name="ä", document=b"\x00\xff", expected=None)
-    assert await store.remove_document(name="ä")
-    assert not await store.remove_document(name="ä")
+    standing = b"\x00\xff"
+    assert not await store.remove_document(name="ä", expected=standing)
+    assert await store.put_document(name="ä", document=standing, expected=None)
+    assert not await store.remove_document(name="ä", expected=b"\x00")
+    assert (await store.registry()).documents == {"ä": standing}
+    assert await store.remove_document(name="ä", expected=standing)
+    assert not await store.remove_document(name="ä", expected=standing)
     assert await store.epoch() == 2
     assert (await store.registry()).documents == {}
 
@@ -167,7 +170,8 @@ async def test_a_sample_of_messages_favours_none(store: Store, size: int, most: 
         ("put_document", {"name": "\ud800", "document": b"d", "expected": None}, "name"),
         ("put_document", {"name": "n", "document": b"", "expected": None}, "document"),
         ("put_document", {"name": "n", "document": b"d", "expected": b""}, "expected"),
-        ("remove_document", {"name": "n" * 257}, "name"),
+        ("remove_document", {"name": "n" * 257, "expected": b"d"}, "name"),
+        ("remove_document", {"name": "n", "expected": b""}, "expected"),
         ("secret", {"name": "n", "proposal": b""}, "proposal"),
     ],
 )

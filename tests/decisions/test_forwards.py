@@ -2,6 +2,7 @@
 
 import pytest
 
+from discreet.decisions import changes
 from discreet.decisions.services import DecisionServices
 from discreet.errors import (
     NothingToRecommend,
@@ -49,7 +50,7 @@ async def test_a_recommendation_is_no_handle(services: DecisionServices) -> None
 async def test_what_is_gone_is_said(services: DecisionServices) -> None:
     token = await handle(services)
     for item in ("a", "b", "c", "d"):
-        await services.registry.remove_item("films", item)
+        await services.registry.change("films", changes.remove_item(item))
     with pytest.raises(UnknownItem):
         await services.forwards.open(token)
     with pytest.raises(NothingToRecommend):

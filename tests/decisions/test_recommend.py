@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from discreet.decisions import changes
 from discreet.decisions.services import DecisionServices, open_services
 from discreet.errors import (
     BudgetExhausted,
@@ -113,8 +114,8 @@ async def test_a_single_item_is_no_choice_and_costs_nothing(services: DecisionSe
 
 async def test_excluded_and_hidden_items_are_never_answered(services: DecisionServices) -> None:
     await services.registry.put("big", document(privacy=privacy(budget=1e6)))
-    await services.registry.hide_item("big", "a", True)
-    await services.registry.remove_item("big", "b")
+    await services.registry.change("big", changes.change_item("a", {"hidden": True}))
+    await services.registry.change("big", changes.remove_item("b"))
     ask = ASK._replace(recommender="big", exclude=["c", "unheard of"])
     for _ in range(50):
         assert (await services.recommend.recommend(ask)).items == ("d",)

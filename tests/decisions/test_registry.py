@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from discreet.decisions import changes
 from discreet.decisions.registry import RECOMMENDER
 from discreet.decisions.services import DecisionServices, open_services
 from discreet.errors import InvalidArgument, RecommenderUnreadable, UnknownItem, UnknownRecommender
 from discreet.families.documents import ItemDocument
 from discreet.families.questions import Ask, Feedback
-from discreet.families.stored import RECORD_SCHEMA
+from discreet.families.stored import RECORD_SCHEMA, describe
 from discreet.privacy.noise import SystemNoise
 from discreet.state.memory import MemoryStore
 from tests.decisions.conftest import ask, document, gathered, privacy
@@ -52,11 +53,11 @@ async def test_parallel_changes_are_all_kept(store: MemoryStore) -> None:
     await first.registry.put("films", document(items=[]))
     await asyncio.gather(
         *(
-            each.registry.add_items("films", [ItemDocument(id=f"{index}")])
+            each.registry.change("films", changes.add_items([ItemDocument(id=f"{index}")]))
             for index, each in enumerate([first, second] * 10)
         )
     )
-    assert {item["id"] for item in await first.registry.items("films")} == set(map(str, range(20)))
+    assert set((await first.registry.find("films")).slot_of) == set(map(str, range(20)))
     await first.close()
     await second.close()
 
@@ -72,7 +73,7 @@ async def test_changing_epsilon_or_exploration_keeps_what_was_learned(
         "films", document(privacy=privacy(epsilon=0.5), exploration={"rate": 0.2})
     )
     after = await services.registry.find("films")
-    assert not created
+    assert not created.created
     assert after.generation == before.generation
     assert await gathered(services) == 1
     assert (await services.recommend.recommend(ask._replace(client="d"))).privacy.epsilon == 0.5
@@ -80,8 +81,10 @@ async def test_changing_epsilon_or_exploration_keeps_what_was_learned(
 
 async def test_an_item_keeps_its_slot_and_nobody_inherits_it(services: DecisionServices) -> None:
     slots = (await services.registry.find("films")).slot_of
-    await services.registry.remove_item("films", "b")
-    await services.registry.add_items("films", [ItemDocument(id="new"), ItemDocument(id="b")])
+    await services.registry.change("films", changes.remove_item("b"))
+    await services.registry.change(
+        "films", changes.add_items([ItemDocument(id="new"), ItemDocument(id="b")])
+    )
     after = (await services.registry.find("films")).slot_of
     assert {after[item] for item in "acd"} == {slots[item] for item in "acd"}
     assert after["new"] not in slots.values()
@@ -107,9 +110,9 @@ async def test_a_change_that_would_lose_what_was_learned_is_refused(
 
 async def test_unknown_names_are_said(services: DecisionServices) -> None:
     with pytest.raises(UnknownItem):
-        await services.registry.hide_item("films", "unheard of", True)
+        await services.registry.change("films", changes.change_item("unheard of", {"hidden": True}))
     with pytest.raises(UnknownRecommender):
-        await services.registry.add_items("nobody", [ItemDocument(id="x")])
+        await services.registry.change("nobody", changes.add_items([ItemDocument(id="x")]))
     with pytest.raises(UnknownRecommender):
         await services.registry.remove("nobody")
 
@@ -145,13 +148,13 @@ async def test_every_worker_drops_what_was_replaced(store: MemoryStore) -> None:
     await second.close()
 
 
-async def rewritten(services: DecisionServices, name: str, **changes: Any) -> None:
+async def rewritten(services: DecisionServices, name: str, **newer: Any) -> None:
     """Change a stored record as another version would: `document=…` adds fields to the document."""
     full = RECOMMENDER + name
     content = (await services.store.registry()).documents[full]
     fields = json.loads(content)
-    fields["document"].update(changes.pop("document", {}))
-    fields.update(changes)
+    fields["document"].update(newer.pop("document", {}))
+    fields.update(newer)
     changed = json.dumps(fields).encode()
     assert await services.store.put_document(name=full, document=changed, expected=content)
     await services.registry.settle()
@@ -160,10 +163,10 @@ async def rewritten(services: DecisionServices, name: str, **changes: Any) -> No
 async def test_a_newer_field_is_tolerated_and_kept(services: DecisionServices) -> None:
     await rewritten(services, "films", document={"novelty": 2}, lineage="x")
     assert await services.registry.unreadable() == {}
-    await services.registry.hide_item("films", "a", True)
+    await services.registry.change("films", changes.change_item("a", {"hidden": True}))
     fields = json.loads((await services.store.registry()).documents[RECOMMENDER + "films"])
     assert (fields["document"]["novelty"], fields["lineage"]) == (2, "x")
-    assert "novelty" not in await services.registry.show("films")
+    assert "novelty" not in describe((await services.registry.find("films")).stored.document)
     await services.registry.put("films", document())
     fields = json.loads((await services.store.registry()).documents[RECOMMENDER + "films"])
     assert "novelty" not in fields["document"]
@@ -185,8 +188,8 @@ async def test_an_unreadable_recommender_harms_no_other_and_can_be_repaired(
     with pytest.raises(RecommenderUnreadable, match="PUT it anew"):
         await services.registry.put("films", document())
     with pytest.raises(RecommenderUnreadable):
-        await services.registry.hide_item("films", "a", True)
-    assert await services.registry.put("films", document(), repair=True)
+        await services.registry.change("films", changes.change_item("a", {"hidden": True}))
+    assert (await services.registry.put("films", document(), repair=True)).created
     assert await services.registry.unreadable() == {}
     again = await ask(services)
     # What was spent under the name stays spent.

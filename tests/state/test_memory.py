@@ -118,7 +118,7 @@ DOCUMENTS = st.one_of(
     calls("epoch"),
     calls("registry"),
     calls("put_document", name=TITLE, document=DOCUMENT, expected=st.none() | DOCUMENT),
-    calls("remove_document", name=TITLE),
+    calls("remove_document", name=TITLE, expected=DOCUMENT),
     calls("secret", name=TITLE, proposal=DOCUMENT),
 )
 

@@ -58,6 +58,7 @@ KINDS: Mapping[type[errors.DiscreetError], ProblemKind] = {
     errors.RecommenderUnreadable: ProblemKind(
         "unreadable-recommender", 503, "Recommender not readable by this version"
     ),
+    errors.DocumentChanged: ProblemKind("document-changed", 412, "Document changed meanwhile"),
     errors.UnknownItem: ProblemKind("unknown-item", 404, "Unknown item"),
     errors.UnknownDecision: ProblemKind("unknown-decision", 404, "Unknown recommendation"),
     errors.BudgetExhausted: ProblemKind("budget-exhausted", 403, "Privacy budget spent"),

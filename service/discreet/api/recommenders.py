@@ -1,18 +1,28 @@
-"""Recommenders and their items: created, shown, changed, removed. Scope: admin."""
+"""Recommenders: created, shown, changed, removed. Scope: admin.
 
+An answer's `ETag` names the document that it shows. With `If-Match` a change is made only if that
+is still the document that stands, so that nobody overwrites what they have not seen.
+"""
+
+import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Body, Path, Query, Response
+from pydantic_core import to_json
 
 from discreet.api import schemas
+from discreet.api.conditions import Condition
 from discreet.api.routing import Registry, ScopedRoute, described
+from discreet.decisions import changes
 from discreet.families.cards import GuaranteeCard
-from discreet.families.documents import NAME_PATTERN, ItemDocument
+from discreet.families.documents import NAME_PATTERN
 from discreet.families.registration import every_document
+from discreet.families.stored import StoredDocument, describe
 
 router = APIRouter(route_class=ScopedRoute, tags=["recommenders"])
 
 NewName = Annotated[str, Path(pattern=NAME_PATTERN)]
+WithItems = Annotated[bool, Query(description="Whether the answer lists the items.")]
 
 
 def documents_router() -> APIRouter:
@@ -21,42 +31,63 @@ def documents_router() -> APIRouter:
     every = every_document()
     # FastAPI reads the type of a body from the function; which types there are is known only now.
     put_recommender.__annotations__["document"] = every
-    documents.add_api_route(
-        "/recommenders/{name}",
-        put_recommender,
-        methods=["PUT"],
-        response_model=every,
-        response_model_exclude_none=True,
-        **described("admin", 400, 413, 422, created=every),
-    )
-    documents.add_api_route(
-        "/recommenders/{name}",
-        show_recommender,
-        methods=["GET"],
-        response_model=every,
-        response_model_exclude_none=True,
-        **described("admin", 404, 422),
-    )
+    changing: dict[str, Any] = {"response_model": every, "response_model_exclude_none": True}
+    for method, endpoint, declared in (
+        ("PUT", put_recommender, described("admin", 400, 412, 413, 422, created=every)),
+        ("PATCH", patch_recommender, described("admin", 400, 404, 412, 413, 422)),
+        ("GET", show_recommender, described("admin", 404, 422)),
+    ):
+        documents.add_api_route(
+            "/recommenders/{name}", endpoint, methods=[method], **changing, **declared
+        )
     return documents
 
 
 async def put_recommender(
-    registry: Registry, response: Response, name: NewName, document: Any
+    registry: Registry,
+    name: NewName,
+    document: Any,
+    condition: Condition,
+    items: WithItems = True,
 ) -> Any:
     """Create a recommender (201) or change it (200); what was learned stays.
 
-    One that this version could not read begins anew (201).
+    Without `items` in it those that are there stay; `[]` removes them all. One that this version
+    could not read begins anew (201).
 
     Once this has been answered, every worker serves the new document.
     """
-    created = await registry.put(name, document, repair=True)
-    response.status_code = 201 if created else 200
-    return await registry.show(name)
+    made = await registry.put(name, document, repair=True, condition=condition)
+    return await _shown(made.after, made.tag, items=items, status=201 if made.created else 200)
 
 
-async def show_recommender(registry: Registry, name: str) -> Any:
+async def patch_recommender(
+    registry: Registry,
+    name: str,
+    body: Annotated[dict[str, Any], Body(examples=[{"decision_ttl_seconds": 3600}])],
+    condition: Condition,
+    items: WithItems = True,
+) -> Any:
+    """Change some fields of a recommender: a JSON merge patch (RFC 7396).
+
+    What is not named stays, null goes back to the default, and a list is replaced as a whole. The
+    result is validated like a document that was put.
+    """
+    made = await registry.change(name, changes.patch(body), condition=condition)
+    return await _shown(made.after, made.tag, items=items)
+
+
+async def show_recommender(registry: Registry, name: str, items: WithItems = True) -> Any:
     """Show a recommender's document."""
-    return await registry.show(name)
+    stored, tag = await registry.stored(name)
+    return await _shown(stored, tag, items=items)
+
+
+async def _shown(stored: StoredDocument, tag: str, *, items: bool, status: int = 200) -> Response:
+    """Answer a document; in a thread, because a large catalogue takes long."""
+    content = await asyncio.to_thread(lambda: to_json(describe(stored.document, items=items)))
+    headers = {"ETag": f'"{tag}"'}
+    return Response(content, status, headers, media_type="application/json")
 
 
 @router.get("/recommenders", response_model=schemas.RecommendersAnswer, **described("admin"))
@@ -69,10 +100,10 @@ async def list_recommenders(registry: Registry) -> Any:
     }
 
 
-@router.delete("/recommenders/{name}", status_code=204, **described("admin", 404, 422))
-async def remove_recommender(registry: Registry, name: str) -> None:
+@router.delete("/recommenders/{name}", status_code=204, **described("admin", 404, 412, 422))
+async def remove_recommender(registry: Registry, name: str, condition: Condition) -> None:
     """Remove a recommender and everything it learned. Clients' ledgers stay."""
-    await registry.remove(name)
+    await registry.remove(name, condition=condition)
 
 
 @router.get(
@@ -83,46 +114,3 @@ async def remove_recommender(registry: Registry, name: str) -> None:
 async def show_guarantee(registry: Registry, name: str) -> Any:
     """Show what a recommender promises: who is protected against whom, and at what price."""
     return (await registry.find(name)).guarantee()
-
-
-@router.get(
-    "/recommenders/{name}/items",
-    response_model=schemas.ItemsAnswer,
-    response_model_exclude_none=True,
-    **described("admin", 404, 422),
-)
-async def list_items(registry: Registry, name: str) -> Any:
-    """List a recommender's items, hidden ones too."""
-    return {"items": await registry.items(name)}
-
-
-@router.post(
-    "/recommenders/{name}/items",
-    response_model=schemas.ItemsAnswer,
-    response_model_exclude_none=True,
-    **described("admin", 400, 404, 413, 422),
-)
-async def add_items(registry: Registry, name: str, body: schemas.ItemsRequest) -> Any:
-    """Add items, or change those that are there; at once for every worker."""
-    items = [ItemDocument(id=one) if isinstance(one, str) else one for one in body.items]
-    await registry.add_items(name, items)
-    return {"items": await registry.items(name)}
-
-
-@router.patch(
-    "/recommenders/{name}/items/{item:segment}",
-    response_model=schemas.ItemChanged,
-    **described("admin", 400, 404, 413, 422),
-)
-async def change_item(registry: Registry, name: str, item: str, body: schemas.ItemChange) -> Any:
-    """Hide an item, or show it again. It keeps what was learned about it."""
-    await registry.hide_item(name, item, body.hidden)
-    return {"id": item, "hidden": body.hidden}
-
-
-@router.delete(
-    "/recommenders/{name}/items/{item:segment}", status_code=204, **described("admin", 404, 422)
-)
-async def remove_item(registry: Registry, name: str, item: str) -> None:
-    """Remove an item; what was learned about it is never given to another."""
-    await registry.remove_item(name, item)

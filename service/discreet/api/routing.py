@@ -170,6 +170,7 @@ def _problem_response(status: int) -> dict[str, Any]:
         404: "Not found",
         409: "Conflicts with what is there already",
         410: "The recommendation has expired",
+        412: "The document has changed since, as If-Match tells: nothing was changed",
         413: "The body is too large",
         422: "Validation failed; each field is named",
         429: "Too many requests, in all or of this key: nothing was counted, see Retry-After",

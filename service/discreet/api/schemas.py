@@ -11,11 +11,10 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WithJsonS
 
 from discreet.families.contexts import LONGEST_CATEGORY, MOST_FIELDS
 from discreet.families.documents import (
+    FEW_ITEMS,
     MOST_DIMENSIONS,
-    MOST_ITEMS,
     Features,
     Identifier,
-    ItemDocument,
     Number,
     list_or_object,
 )
@@ -50,7 +49,7 @@ Context = Annotated[
     Annotated[ContextVector, Tag("(list)")] | Annotated[ContextFields, Tag("(object)")],
     Discriminator(list_or_object),
 ]
-Identifiers = Annotated[list[Identifier], Field(max_length=MOST_ITEMS, fail_fast=True)]
+Identifiers = Annotated[list[Identifier], Field(max_length=FEW_ITEMS, fail_fast=True)]
 Token = Annotated[str, Field(strict=True, min_length=1, max_length=LONGEST_TOKEN)]
 
 
@@ -78,7 +77,7 @@ Candidates = Annotated[
             Discriminator(_kind),
         ]
     ],
-    Field(max_length=MOST_ITEMS, fail_fast=True),
+    Field(max_length=FEW_ITEMS, fail_fast=True),
 ]
 
 
@@ -115,6 +114,11 @@ class RecommendRequest(Body):
     )
     round: Identifier | None = Field(
         default=None, description="Which round; without it, the client's next open one (p-rec)."
+    )
+    items: Literal["ids", "full"] = Field(
+        default="ids",
+        description="What is answered of each item: its id, or also its title, attributes and "
+        "categories.",
     )
     event_id: Identifier | None = Field(
         default=None,
@@ -171,18 +175,6 @@ class FeedbackBatch(Body):
     feedback: list[FeedbackRequest] = Field(max_length=MOST_BATCH)
 
 
-class ItemsRequest(Body):
-    """Items to add, as plain ids or objects; those already there take the settings given."""
-
-    items: list[ItemDocument | Identifier] = Field(min_length=1, max_length=MOST_ITEMS)
-
-
-class ItemChange(Body):
-    """What can change about an item."""
-
-    hidden: bool = Field(strict=True)
-
-
 class PrivacyAmount(BaseModel):
     """A privacy cost or limit. Null where nothing is protected."""
 
@@ -208,6 +200,9 @@ class RecommendedItem(BaseModel):
 
     id: str
     vendor: str | None = None
+    title: str | None = Field(default=None, description="This and the next two if asked for.")
+    attributes: dict[str, Any] | None = None
+    categories: list[str] | None = None
 
 
 class RecommendAnswer(BaseModel):
@@ -338,29 +333,6 @@ class VerifiedAnswer(BaseModel):
     """Whether a certificate is this service's, unchanged."""
 
     valid: bool
-
-
-class ItemAnswer(BaseModel):
-    """An item of a recommender; optional fields are there if it has them."""
-
-    id: str
-    hidden: bool
-    title: str | None = None
-    categories: list[str] | None = None
-    features: Features | None = None
-
-
-class ItemChanged(BaseModel):
-    """An item after the change."""
-
-    id: str
-    hidden: bool
-
-
-class ItemsAnswer(BaseModel):
-    """Every item of a recommender."""
-
-    items: list[ItemAnswer]
 
 
 class UnreadableRecommender(BaseModel):

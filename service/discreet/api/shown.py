@@ -7,6 +7,7 @@ here that could need escaping goes through the serialiser once, and is kept wher
 import functools
 import math
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic_core import to_json
@@ -51,7 +52,9 @@ def privacy_json(report: PrivacyReport) -> str:
 
 def recommendation_json(answer: Recommendation, opening: str) -> str:
     """Return the object of one answer; `opening` is its brace, and fields that come first."""
-    if not answer.vendors:
+    if answer.described:
+        items = ",".join(map(_described_json, answer.items, _vendors(answer), answer.described))
+    elif not answer.vendors:
         items = ",".join([_item_json(item) for item in answer.items])
     else:
         items = ",".join(
@@ -87,6 +90,15 @@ _RECEIPTS = {
     for duplicate in (False, True)
     for learned in (False, True)
 }
+
+
+def _vendors(answer: Recommendation) -> tuple[str | None, ...]:
+    return answer.vendors or (None,) * len(answer.items)
+
+
+def _described_json(item: str, vendor: str | None, described: Mapping[str, Any]) -> str:
+    named = {"id": item} if vendor is None else {"id": item, "vendor": vendor}
+    return _json({**named, **described})
 
 
 @functools.lru_cache(maxsize=_MOST_KEPT)

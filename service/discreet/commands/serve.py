@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         # Only now: prometheus_client decides at import whether workers share their counters.
         from discreet.serving import serve
 
-        serve(settings, configured.recommenders, demo=args.demo)
+        serve(settings, configured, demo=args.demo)
     return 0
 
 
@@ -78,6 +78,7 @@ def _configuration(args: argparse.Namespace) -> Configuration:
         configured = Configuration(
             server=configured.server,
             recommenders={**demo.recommenders, **configured.recommenders},
+            complete=configured.complete,
         )
     return configured
 

@@ -192,7 +192,8 @@ class KeyRing:
             raise InvalidArgument(
                 "key", "no stored key has that id; `discreet keys list` shows them"
             )
-        await self._store.remove_document(name=found[0])
+        name = found[0]
+        await self._store.remove_document(name=name, expected=snapshot.documents[name])
         await self._registry.settle()
 
 

@@ -95,6 +95,10 @@ class RecommendRequests:
         Raises `Overloaded` if it is long work by itself and cannot begin soon.
         """
         recommender = await self._registry.find(ask.recommender)
+        answer = await self._recommend(recommender, ask)
+        return recommender.with_descriptions(answer) if ask.full else answer
+
+    async def _recommend(self, recommender: Recommender[Any], ask: Ask) -> Recommendation:
         question = _checked(recommender, ask)
         size = recommender.stored.next_slot * question.limit
         if size >= LONG:
@@ -129,6 +133,9 @@ class RecommendRequests:
                 running.append((chunk, asyncio.ensure_future(work)))
         for chunk, task in running:
             for placed, outcome in zip(chunk, await task, strict=True):
+                if placed.ask.full and isinstance(outcome, Recommendation):
+                    recommender = snapshot.recommenders[placed.ask.recommender]
+                    outcome = recommender.with_descriptions(outcome)
                 answers[placed.position] = outcome
         return answers
 

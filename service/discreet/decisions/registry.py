@@ -9,45 +9,36 @@ An infinite lease is for a process that is alone with its store: simulations.
 """
 
 import asyncio
+import gc
 import logging
 import math
-import os
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
+from discreet.decisions import changes
+from discreet.decisions.changes import ALWAYS, UNKNOWN, ChangedRecord, Precondition
 from discreet.decisions.ledger_groups import fix_ledger, fix_terms
 from discreet.errors import (
     DiscreetError,
     InvalidArgument,
     RecommenderUnreadable,
     StoreUnavailable,
-    UnknownItem,
     UnknownRecommender,
 )
 from discreet.families.contract import Recommender, Resources
-from discreet.families.documents import (
-    MOST_ITEMS,
-    ItemDocument,
-    RecommenderDocument,
-    UnusableItem,
-)
+from discreet.families.documents import RecommenderDocument
 from discreet.families.registration import FAMILIES, read_stored
-from discreet.families.stored import (
-    GENERATION_BYTES,
-    StoredDocument,
-    UnreadableRecord,
-    describe,
-)
+from discreet.families.stored import StoredDocument, UnreadableRecord
+from discreet.state.checks import MOST_DOCUMENT
 from discreet.state.stores import Configurations
 
 log = logging.getLogger(__name__)
 
 RECOMMENDER = "recommender/"
 KEY = "key/"
-_UNKNOWN = "no recommender of that name; GET /recommenders lists them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +79,28 @@ class RecommenderRegistry:
         self._retire = retire
         self._erase = erase
         self._snapshot = Snapshot(-1, {}, {}, {}, {})
+        self._built: dict[str, tuple[bytes, Recommender[Any]]] = {}
+        """What this worker changed and has not adopted yet."""
         self._trusted_until = -1.0
         self._refreshing: asyncio.Task[None] | None = None
         self._poll: asyncio.Task[None] | None = None
 
     def _read(self, name: str, content: bytes) -> Recommender[Any]:
-        stored = read_stored(content)
+        with collection_paused():
+            stored = read_stored(content)
         try:
             return self._build(name, stored)
         except Exception as error:
             log.exception("a stored document cannot be served")
             raise UnreadableRecord("nothing can be built from it") from error
+
+    async def _built_or_read(self, full: str, name: str, content: bytes) -> Recommender[Any]:
+        """Return what was built when it was changed here, or read it, in a thread: large
+        catalogues take long, and requests go on meanwhile."""
+        made, built = self._built.pop(full, (b"", None))
+        if built is not None and made == content:
+            return built
+        return await asyncio.to_thread(self._read, name, content)
 
     def _build(self, name: str, stored: StoredDocument) -> Recommender[Any]:
         family = FAMILIES[stored.document.algorithm]
@@ -148,7 +150,7 @@ class RecommenderRegistry:
                 recommenders[short] = previous.recommenders[short]
                 continue
             try:
-                recommender = self._read(short, content)
+                recommender = await self._built_or_read(name, short, content)
                 await self._prepare(recommender)
             except UnreadableRecord as reason:
                 # Perhaps of a version that knows more than we do; the others go on serving.
@@ -179,7 +181,7 @@ class RecommenderRegistry:
     def _absent(self, name: str) -> DiscreetError:
         reason = self._snapshot.unreadable.get(name)
         if reason is None:
-            return UnknownRecommender(_UNKNOWN)
+            return UnknownRecommender(UNKNOWN)
         return RecommenderUnreadable(reason)
 
     def by_generation(self, generation: bytes) -> Recommender[Any] | None:
@@ -198,135 +200,101 @@ class RecommenderRegistry:
         """Return the recommenders that this version cannot read, with reasons."""
         return dict(sorted((await self.current()).unreadable.items()))
 
-    async def show(self, name: str) -> dict[str, Any]:
-        """Return a recommender's document."""
-        return describe((await self.find(name)).stored.document)
-
-    async def items(self, name: str) -> list[dict[str, Any]]:
-        """Return a recommender's items."""
-        document = (await self.find(name)).stored.document
-        return [item.model_dump(exclude_none=True) for item in document.items]
+    async def stored(self, name: str) -> tuple[StoredDocument, str]:
+        """Return a recommender's record, and its tag."""
+        recommender = await self.find(name)
+        return recommender.stored, changes.tag_of(self._snapshot.documents[RECOMMENDER + name])
 
     # Changing.
 
-    async def put(self, name: str, document: RecommenderDocument, *, repair: bool = False) -> bool:
-        """Create or change a recommender; tell whether it is new. What was learned stays.
+    async def put(
+        self,
+        name: str,
+        document: RecommenderDocument,
+        *,
+        repair: bool = False,
+        keep_unnamed: bool = False,
+        condition: Precondition = ALWAYS,
+    ) -> ChangedRecord:
+        """Create or change a recommender; see `changes.put`.
 
         One that cannot be read is begun anew if `repair` says so, and left alone otherwise: it may
         be another version's, which still serves it.
         """
+        change = changes.put(document, now=self._resources.clock(), keep_unnamed=keep_unnamed)
+        return await self.change(name, change, repair=repair, condition=condition)
 
-        def change(stored: StoredDocument | None) -> StoredDocument:
-            if stored is None:
-                generation = os.urandom(GENERATION_BYTES)
-                stored = StoredDocument(document, generation, self._resources.clock(), {}, 0)
-            else:
-                _refuse_reshaping(stored.document, document)
-                # Whoever puts a document says all of it.
-                stored = replace(stored, unknown={})
-            return stored.with_document(document)
+    async def change(
+        self,
+        name: str,
+        change: changes.Change,
+        *,
+        repair: bool = False,
+        condition: Precondition = ALWAYS,
+    ) -> ChangedRecord:
+        """Make a change, whoever else makes one meanwhile, and return once every worker sees it."""
+        full = RECOMMENDER + name
+        while True:
+            expected = (await self._store.registry()).documents.get(full)
+            condition.require(expected)
+            standing = await self._standing(name, expected, repair=repair)
+            # In a thread, because a large catalogue takes long.
+            made = await asyncio.to_thread(_changed, change, standing, expected)
+            if made.content == expected:
+                return made
+            # Built before it is stored: a document that cannot be served must not be stored.
+            built = await asyncio.to_thread(self._build, name, made.after)
+            if standing is None:
+                await fix_ledger(self._store, name, made.after.document.ledger)
+            await fix_terms(self._store, built, self._snapshot.recommenders.get(name))
+            if await self._store.put_document(name=full, document=made.content, expected=expected):
+                self._built[full] = made.content, built
+                await self.settle()
+                if standing is None and expected is not None:
+                    await self._forget(name, expected)
+                return made
 
-        return await self._change(name, change, repair=repair)
+    async def _standing(
+        self, name: str, content: bytes | None, *, repair: bool
+    ) -> StoredDocument | None:
+        if content is None:
+            return None
+        snapshot = self._snapshot
+        try:
+            if snapshot.documents.get(RECOMMENDER + name) != content:
+                return await asyncio.to_thread(read_stored, content)
+            if name in snapshot.unreadable:
+                raise UnreadableRecord(snapshot.unreadable[name])
+            return snapshot.recommenders[name].stored
+        except UnreadableRecord as reason:
+            if not repair:
+                raise RecommenderUnreadable(reason) from None
+            log.warning("the recommender %s begins anew: it could not be read", name)
+            return None
 
-    async def add_items(self, name: str, items: Sequence[ItemDocument]) -> None:
-        """Add items, or replace the settings of those that are there."""
-
-        def change(stored: StoredDocument | None) -> StoredDocument:
-            held = _present(stored)
-            for position, item in enumerate(items):
-                try:
-                    held.document.require_usable(item)
-                except UnusableItem as error:
-                    raise InvalidArgument(error.field_at(position), str(error)) from None
-            merged = {item.id: item for item in held.document.items}
-            merged.update((item.id, item) for item in items)
-            return held.with_document(_with_items(held.document, list(merged.values())))
-
-        await self._change(name, change)
-
-    async def hide_item(self, name: str, item: str, hidden: bool) -> None:
-        """Hide an item or show it again."""
-
-        def change(stored: StoredDocument | None) -> StoredDocument:
-            held = _present(stored)
-            _require_item(held, item)
-            items = [
-                one.model_copy(update={"hidden": hidden}) if one.id == item else one
-                for one in held.document.items
-            ]
-            return held.with_document(_with_items(held.document, items))
-
-        await self._change(name, change)
-
-    async def remove_item(self, name: str, item: str) -> None:
-        """Remove an item; its slot is retired, so what was learned about it is never reused."""
-
-        def change(stored: StoredDocument | None) -> StoredDocument:
-            held = _present(stored)
-            _require_item(held, item)
-            items = [one for one in held.document.items if one.id != item]
-            return held.with_document(_with_items(held.document, items))
-
-        await self._change(name, change)
-
-    async def remove(self, name: str) -> None:
+    async def remove(self, name: str, *, condition: Precondition = ALWAYS) -> None:
         """Remove a recommender and everything it learned. Ledgers stay.
 
         Of one whose document cannot be read only that goes: where it learned is not known here.
         """
         snapshot = self.trusted() or await self.current()
         if name not in snapshot.recommenders and name not in snapshot.unreadable:
-            raise UnknownRecommender(_UNKNOWN)
-        if not await self._store.remove_document(name=RECOMMENDER + name):
-            raise UnknownRecommender(_UNKNOWN)
+            raise UnknownRecommender(UNKNOWN)
+        full = RECOMMENDER + name
+        while True:
+            standing = (await self._store.registry()).documents.get(full)
+            if standing is None:
+                raise UnknownRecommender(UNKNOWN)
+            condition.require(standing)
+            if await self._store.remove_document(name=full, expected=standing):
+                break
         await self.settle()
-        await self._forget(name, snapshot.documents[RECOMMENDER + name])
+        await self._forget(name, standing)
 
     async def _forget(self, name: str, content: bytes) -> None:
         """Erase what the recommender of this document learned, if that can be known."""
         with suppress(UnreadableRecord):
-            await self._erase(self._read(name, content))
-
-    async def _change(
-        self,
-        name: str,
-        change: Callable[[StoredDocument | None], StoredDocument],
-        *,
-        repair: bool = False,
-    ) -> bool:
-        full = RECOMMENDER + name
-        while True:
-            expected = (await self._store.registry()).documents.get(full)
-            standing = None
-            if expected is not None:
-                try:
-                    standing = self._standing(name, expected)
-                except UnreadableRecord as reason:
-                    if not repair:
-                        raise RecommenderUnreadable(reason) from None
-                    log.warning("the recommender %s begins anew: it could not be read", name)
-            changed = change(standing)
-            content = changed.encode()
-            if content == expected:
-                break
-            # Built before it is stored: a document that cannot be served must not be stored.
-            built = self._build(name, changed)
-            if standing is None:
-                await fix_ledger(self._store, name, changed.document.ledger)
-            await fix_terms(self._store, built, self._snapshot.recommenders.get(name))
-            if await self._store.put_document(name=full, document=content, expected=expected):
-                await self.settle()
-                if standing is None and expected is not None:
-                    await self._forget(name, expected)
-                break
-        return standing is None
-
-    def _standing(self, name: str, content: bytes) -> StoredDocument:
-        """Return the record that stands in the store, or raise why it is not served."""
-        snapshot = self._snapshot
-        if name in snapshot.unreadable and snapshot.documents.get(RECOMMENDER + name) == content:
-            raise UnreadableRecord(snapshot.unreadable[name])
-        return read_stored(content)
+            await self._erase(await asyncio.to_thread(self._read, name, content))
 
     async def settle(self) -> None:
         """Return once no worker can still be answering from before the last change."""
@@ -369,31 +337,26 @@ class RecommenderRegistry:
         await asyncio.shield(self._refreshing)
 
 
-def _present(stored: StoredDocument | None) -> StoredDocument:
-    if stored is None:
-        raise UnknownRecommender(_UNKNOWN)
-    return stored
+def _changed(
+    change: changes.Change, standing: StoredDocument | None, expected: bytes | None
+) -> ChangedRecord:
+    with collection_paused():
+        after = change(standing)
+        content = expected if after is standing and expected is not None else after.encode()
+    if len(content) > MOST_DOCUMENT:
+        raise InvalidArgument(
+            "items",
+            f"the document would have {len(content):,} bytes, and at most {MOST_DOCUMENT:,} can be "
+            "stored: shorten ids, titles, attributes or features, or hold fewer items",
+        )
+    return ChangedRecord(standing, after, content)
 
 
-def _require_item(stored: StoredDocument, item: str) -> None:
-    if all(item != one.id for one in stored.document.items):
-        raise UnknownItem("no such item in this recommender")
-
-
-def _with_items(document: RecommenderDocument, items: list[ItemDocument]) -> RecommenderDocument:
-    # Copies are not validated: how many there are is looked at here, each of them in `add_items`.
-    if len(items) > MOST_ITEMS:
-        raise InvalidArgument("items", f"a recommender holds at most {MOST_ITEMS} items")
-    return document.model_copy(update={"items": items})
-
-
-def _refuse_reshaping(old: RecommenderDocument, new: RecommenderDocument) -> None:
-    """What was learned cannot always be carried over: losing it must be said aloud."""
-    before, after = old.fixed(), new.fixed()
-    for field in before:
-        if before[field] != after.get(field):
-            if field == "ledger":
-                raise InvalidArgument(field, "cannot change: it would give everybody a new budget")
-            raise InvalidArgument(
-                field, "cannot change without losing what was learned; DELETE the recommender first"
-            )
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """Make many objects, none of them garbage: looking for some takes longer than making them."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

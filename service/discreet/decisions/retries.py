@@ -47,6 +47,8 @@ MADE_UP = "retry-"
 """How event ids begin that callers are told, and did not choose."""
 MADE_UP_SECONDS = 120
 _MADE_UP_BYTES = 16
+_STORED = Recommendation._fields.index("described")
+"""Fields of an answer that are stored: the catalogue may have changed by the next time."""
 
 
 class StoredAnswer(NamedTuple):
@@ -153,7 +155,7 @@ def _encode(answer: Recommendation, erasures: int) -> bytes:
         privacy.remaining and [privacy.remaining.epsilon, privacy.remaining.delta],
         privacy.resets_at,
     ]
-    shown = answer._replace(privacy=report)  # type: ignore[arg-type]
+    shown = answer._replace(privacy=report)[:_STORED]  # type: ignore[arg-type]
     # Clients who were never erased are most: their answers stand alone, as they always did.
     return json.dumps([erasures, shown] if erasures else shown).encode()
 

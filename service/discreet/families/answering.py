@@ -8,6 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -22,9 +23,17 @@ from discreet.errors import (
     UnknownRecommender,
 )
 from discreet.families.budgets import FREE, UNPROTECTED, BudgetPolicy, PrivacyReport
-from discreet.families.documents import RecommenderDocument, ReleasesDocument
+from discreet.families.documents import ItemDocument, RecommenderDocument, ReleasesDocument
 from discreet.families.observer import AnswerOutcome
-from discreet.families.questions import Answered, Ask, Decision, Opens, Question, RetryMark
+from discreet.families.questions import (
+    Answered,
+    Ask,
+    Decision,
+    Opens,
+    Question,
+    Recommendation,
+    RetryMark,
+)
 from discreet.families.resources import Current, Resources
 from discreet.families.rewards import ANY_REWARD, RewardDocument
 from discreet.families.stored import Slots, StoredDocument
@@ -152,6 +161,20 @@ class DecidingRecommender(ABC, Generic[M]):
                 raise InvalidArgument("candidates", "no candidate is a visible item")
         allowed.difference_update(slot_of[item] for item in exclude if item in slot_of)
         return np.array(sorted(allowed), dtype=np.intp)
+
+    @cached_property
+    def _item_of(self) -> dict[str, ItemDocument]:
+        return {item.id: item for item in self.stored.document.items}
+
+    def with_descriptions(self, answer: Recommendation) -> Recommendation:
+        """Return an answer with what the catalogue says about its items, if it holds them."""
+        vendors = answer.vendors or (None,) * len(answer.items)
+        found = (
+            self._item_of.get(item) if vendor is None else None
+            for item, vendor in zip(answer.items, vendors, strict=True)
+        )
+        described = tuple({} if one is None else one.description() for one in found)
+        return answer._replace(described=described)
 
     # Deciding.
 

@@ -5,113 +5,29 @@ carry their own limits and say what they mean; the OpenAPI document shows both. 
 algorithm knows is in the `document` module of its package; `every_document` joins them all.
 """
 
-import operator
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
-MOST_ITEMS = 10_000
+from discreet.families.items import FEW_ITEMS as FEW_ITEMS
+from discreet.families.items import MOST_FEATURES as MOST_FEATURES
+from discreet.families.items import MOST_ITEMS as MOST_ITEMS
+from discreet.families.items import MOST_NONZEROS as MOST_NONZEROS
+from discreet.families.items import Document as Document
+from discreet.families.items import Features as Features
+from discreet.families.items import Identifier as Identifier
+from discreet.families.items import ItemDocument as ItemDocument
+from discreet.families.items import Number as Number
+from discreet.families.items import SparseFeatures as SparseFeatures
+from discreet.families.items import UnusableItem as UnusableItem
+from discreet.families.items import as_item
+from discreet.families.items import list_or_object as list_or_object
+
 MOST_DIMENSIONS = 100_000
-MOST_FEATURES = 1_000_000
-MOST_NONZEROS = 1_000
-MOST_CATEGORIES = 64
 MOST_PERSONAL_SLOTS = 100
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
-
-
-def _printable(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("must not contain control characters")
-    return text
-
-
-Identifier = Annotated[
-    str, Field(min_length=1, max_length=200, strict=True), AfterValidator(_printable)
-]
-"""The id of an item, a client or an event: any printable text of 1 to 200 characters."""
-
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Position = Annotated[
-    int,
-    Field(strict=True),
-    # The limits are looked at once for a list that ascends, at its ends.
-    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MOST_FEATURES - 1}),
-]
-
-
-class Document(BaseModel):
-    """A part of a recommender's document."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class SparseFeatures(Document):
-    """A vector that is zero almost everywhere: ascending positions, and what stands there."""
-
-    indices: list[Position] = Field(max_length=MOST_NONZEROS, fail_fast=True)
-    values: list[Number] = Field(max_length=MOST_NONZEROS, fail_fast=True)
-
-    @model_validator(mode="after")
-    def _well_formed(self) -> Self:
-        if len(self.indices) != len(self.values):
-            raise ValueError("indices and values must be equally many")
-        if not all(map(operator.lt, self.indices, self.indices[1:])):
-            raise ValueError("indices must ascend, each standing once")
-        if self.indices and not (self.indices[0] >= 0 and self.indices[-1] < MOST_FEATURES):
-            raise ValueError(f"indices must be from 0 to {MOST_FEATURES - 1}")
-        return self
-
-
-DenseFeatures = Annotated[list[Number], Field(min_length=1, max_length=10_000, fail_fast=True)]
-
-
-def list_or_object(value: Any) -> str:
-    """Return which of the two it is, as a tag: errors are then about the one that was meant."""
-    return "(object)" if isinstance(value, dict | BaseModel) else "(list)"
-
-
-Features = Annotated[
-    Annotated[SparseFeatures, Tag("(object)")] | Annotated[DenseFeatures, Tag("(list)")],
-    Discriminator(list_or_object),
-]
-"""Features as a list of numbers, or as positions and values."""
-
-
-class ItemDocument(Document):
-    """Something that can be recommended. Each algorithm says which fields it uses."""
-
-    id: Identifier
-    hidden: bool = Field(
-        default=False, description="Hidden items keep what was learned but are not recommended."
-    )
-    title: Identifier | None = Field(default=None, description="What people call it.")
-    categories: list[Identifier] | None = Field(default=None, max_length=MOST_CATEGORIES)
-    features: Features | None = Field(
-        default=None, description="A vector, for the algorithms that judge items by their features."
-    )
-
-
-class UnusableItem(ValueError):
-    """An item that an algorithm cannot use; `field` is what is wrong with it, if one thing is."""
-
-    def __init__(self, reason: str, *, field: str | None = None) -> None:
-        super().__init__(reason)
-        self.field = field
-
-    def field_at(self, position: int) -> str:
-        """Return the field's name in a list of items."""
-        return f"items[{position}]" + ("" if self.field is None else f".{self.field}")
 
 
 def peer_url(text: str) -> str:
@@ -280,7 +196,9 @@ class RecommenderDocument(Document):
     """What is common to all recommenders. `items` may be plain ids or objects."""
 
     item_fields: ClassVar[frozenset[str]] = frozenset()
-    """Which of an item's optional fields this algorithm uses; others are refused."""
+    """Whether this algorithm uses an item's categories or features; others are refused."""
+    why_few_items: ClassVar[str] = "what is stored is read as a whole"
+    """Why there may be no more items than `most_items`, for people."""
 
     algorithm: str
     items: list[ItemDocument] = Field(default_factory=list, max_length=MOST_ITEMS)
@@ -314,29 +232,39 @@ class RecommenderDocument(Document):
     @classmethod
     def _plain_ids(cls, data: Any) -> Any:
         if isinstance(data, dict) and isinstance(data.get("items"), list):
-            return {**data, "items": [_as_item(item) for item in data["items"]]}
+            return {**data, "items": [as_item(item) for item in data["items"]]}
         return data
 
     @model_validator(mode="after")
     def _usable_items(self) -> Self:
-        ids = [item.id for item in self.items]
-        if len(set(ids)) != len(ids):
+        self.require_items(self.items)
+        return self
+
+    def require_items(self, items: Sequence[ItemDocument]) -> None:
+        """Raise `ValueError` if these could not be all items of this document."""
+        self.require_room(len(items))
+        if len({item.id for item in items}) != len(items):
             raise ValueError("items must have distinct ids")
-        for position, item in enumerate(self.items):
+        for position, item in enumerate(items):
             try:
                 self.require_usable(item)
             except UnusableItem as error:
                 raise ValueError(f"{error.field_at(position)}: {error}") from None
-        return self
 
-    @classmethod
-    def require_usable(cls, item: ItemDocument) -> None:
+    def most_items(self) -> int:
+        """Return how many items there may be under this document."""
+        return FEW_ITEMS
+
+    def require_room(self, count: int) -> None:
+        """Raise `ValueError` if there are more items than this algorithm can serve."""
+        most = self.most_items()
+        if count > most:
+            raise ValueError(
+                f"items: {self.algorithm} holds at most {most:,} items: {self.why_few_items}"
+            )
+
+    def require_usable(self, item: ItemDocument) -> None:
         """Raise `UnusableItem` for an item with a field that this algorithm has no use for."""
-        for name in ("title", "categories", "features"):
-            if name not in cls.item_fields and getattr(item, name) is not None:
-                (algorithm,) = get_args(cls.model_fields["algorithm"].annotation)
-                raise UnusableItem(f"not supported by {algorithm}", field=name)
-
-
-def _as_item(value: Any) -> Any:
-    return {"id": value} if isinstance(value, str) else value
+        for name in ("categories", "features"):
+            if name not in self.item_fields and getattr(item, name) is not None:
+                raise UnusableItem(f"not supported by {self.algorithm}", field=name)

@@ -46,6 +46,8 @@ class Ask(NamedTuple):
     round: str | None = None
     activate: bool = True
     """Whether the decision awaits a reward at once, or once it is activated."""
+    full: bool = False
+    """Whether the answer describes its items."""
 
 
 def refuse_unused(ask: Ask, *, uses: Sequence[str] = ()) -> None:
@@ -88,6 +90,8 @@ class Recommendation(NamedTuple):
     round: str | None = None
     reason: str | None = None
     awaiting: bool | None = None
+    described: tuple[Mapping[str, Any], ...] = ()
+    """What each item is called and the like, if asked for: the catalogue's, and never stored."""
 
     @property
     def vendor(self) -> str | None:

@@ -22,9 +22,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from discreet.families.documents import RecommenderDocument
+from discreet.families.items import ItemDocument, as_item
 
 Slots = npt.NDArray[np.intp]
 
@@ -34,6 +35,9 @@ RECORD_SCHEMA = 1
 """What this version writes, and the newest that it reads."""
 _OURS = frozenset({"schema", "document", "generation", "created", "slots", "next_slot"})
 _PROMISE = "privacy"
+_SLICE = 500
+"""Items that are read in one go."""
+_ITEMS = TypeAdapter(list[ItemDocument])
 
 Path = tuple[str | int, ...]
 
@@ -60,14 +64,14 @@ class StoredDocument:
 
     def encode(self) -> bytes:
         """Return the bytes that the store keeps; equal records give equal bytes."""
-        written = _written(self.document)
+        fields = written(self.document)
         for path, value in self.unknown.items():
-            _put_back(written, path, value)
+            _put_back(fields, path, value)
         return json.dumps(
             {
                 **self.beside,
                 "schema": RECORD_SCHEMA,
-                "document": written,
+                "document": fields,
                 "generation": self.generation.hex(),
                 "created": self.created,
                 "slots": dict(self.slots),
@@ -90,9 +94,10 @@ class StoredDocument:
         return replace(self, document=document, slots=slots, next_slot=next_slot)
 
 
-def describe(document: RecommenderDocument) -> dict[str, Any]:
+def describe(document: RecommenderDocument, *, items: bool = True) -> dict[str, Any]:
     """Return the document as the API shows it, with every default."""
-    return document.model_dump(mode="json", exclude_none=True)
+    left_out = None if items else {"items"}
+    return document.model_dump(mode="json", exclude_none=True, exclude=left_out)
 
 
 def decode(content: bytes, validate: Callable[[Any], RecommenderDocument]) -> StoredDocument:
@@ -116,7 +121,8 @@ def _decode(content: bytes, validate: Callable[[Any], RecommenderDocument]) -> S
         raise _newer(schema)
     generation, created = bytes.fromhex(fields["generation"]), float(fields["created"])
     slots, next_slot = fields["slots"], fields["next_slot"]
-    document, unknown = _tolerantly(fields["document"], validate)
+    raw = fields["document"]
+    document, unknown = _read_items(raw, validate) or _tolerantly(raw, validate)
     taken = list(slots.values())
     if not (
         len(generation) == GENERATION_BYTES
@@ -131,6 +137,28 @@ def _decode(content: bytes, validate: Callable[[Any], RecommenderDocument]) -> S
     return StoredDocument(document, generation, created, slots, next_slot, unknown, beside)
 
 
+def _read_items(
+    raw: Any, validate: Callable[[Any], RecommenderDocument]
+) -> tuple[RecommenderDocument, dict[Path, Any]] | None:
+    """Return a document of many items, or None if anything about it needs a closer look.
+
+    Items are read some at a time, so that in a worker that reads in a thread requests have their
+    turn in between.
+    """
+    held = raw.get("items") if isinstance(raw, dict) else None
+    if not isinstance(held, list) or len(held) <= _SLICE:
+        return None
+    items: list[ItemDocument] = []
+    try:
+        document = validate({**raw, "items": []})
+        for start in range(0, len(held), _SLICE):
+            items += _ITEMS.validate_python([as_item(one) for one in held[start : start + _SLICE]])
+        document.require_items(items)
+    except ValueError:  # pydantic's is one too
+        return None
+    return document.model_copy(update={"items": items}), {}
+
+
 def _newer(schema: object) -> UnreadableRecord:
     number = f" as schema {schema}" if type(schema) is int else ""
     return UnreadableRecord(
@@ -138,10 +166,18 @@ def _newer(schema: object) -> UnreadableRecord:
     )
 
 
-def _written(document: RecommenderDocument) -> dict[str, Any]:
+def written(document: RecommenderDocument, *, items: bool = True) -> dict[str, Any]:
     """Return what somebody wrote of a document: no defaults."""
-    written = document.model_dump(mode="json", exclude_none=True, exclude_unset=True)
-    return {**written, "algorithm": document.algorithm}
+    fields = document.model_dump(
+        mode="json", exclude_none=True, exclude_unset=True, exclude={"items"}
+    )
+    fields["algorithm"] = document.algorithm
+    if items and "items" in document.model_fields_set:
+        fields["items"] = [
+            one.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+            for one in document.items
+        ]
+    return fields
 
 
 def _tolerantly(
@@ -204,9 +240,9 @@ def _by_id(raw: Any, path: Path) -> Path:
     return tuple(named)
 
 
-def _put_back(written: dict[str, Any], path: Path, value: Any) -> None:
+def _put_back(fields: dict[str, Any], path: Path, value: Any) -> None:
     """Put a field where it was found, unless what held it is gone."""
-    node: Any = written
+    node: Any = fields
     for step in path[:-1]:
         if isinstance(node, dict):
             node = node.setdefault(str(step), {})

@@ -18,7 +18,7 @@ MOST_DIGEST = 128
 """Bytes of whatever names something: a principal, a generation, a claim, a page, a lease."""
 MOST_FIELDS = 2**20
 """Fields of one vector: 8 MB, beyond which a store would stall everybody else to serve it."""
-MOST_DOCUMENT = 2**24
+MOST_DOCUMENT = 2**25
 """Bytes of a document, an answer or a secret."""
 MOST_BLOB = 2**26
 """Bytes of a blob, or of what one call writes into a page."""

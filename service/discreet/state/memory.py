@@ -109,9 +109,11 @@ class MemoryStore(MemorySums, MemoryValues):
         self._epoch += 1
         return Ready(True)
 
-    def remove_document(self, *, name: str) -> Awaitable[bool]:
-        if self._documents.pop(checks.name(name), None) is None:
+    def remove_document(self, *, name: str, expected: bytes) -> Awaitable[bool]:
+        checks.document("expected", expected)
+        if self._documents.get(checks.name(name)) != expected:
             return Ready(False)
+        del self._documents[name]
         self._epoch += 1
         return Ready(True)
 

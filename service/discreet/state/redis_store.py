@@ -172,9 +172,10 @@ class RedisStore(RedisSums, RedisAwaiting, RedisValues, RedisFence):
         call = scripts.PUT_DOCUMENT.call(keys, *arguments)
         return self._ask(bool, self._keys.epoch, call, repeatable=False)
 
-    def remove_document(self, *, name: str) -> Awaitable[bool]:
+    def remove_document(self, *, name: str, expected: bytes) -> Awaitable[bool]:
         keys = (self._keys.documents, self._keys.epoch)
-        call = scripts.REMOVE_DOCUMENT.call(keys, checks.name(name).encode())
+        arguments = [checks.name(name).encode(), checks.document("expected", expected)]
+        call = scripts.REMOVE_DOCUMENT.call(keys, *arguments)
         return self._ask(bool, self._keys.epoch, call, repeatable=False)
 
     def secret(self, *, name: str, proposal: bytes) -> Awaitable[bytes]:

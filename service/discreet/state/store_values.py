@@ -227,8 +227,8 @@ class Configurations(Protocol):
         """
         ...
 
-    def remove_document(self, *, name: str) -> Awaitable[bool]:
-        """Remove a document and advance the epoch; tell whether it was there."""
+    def remove_document(self, *, name: str, expected: bytes) -> Awaitable[bool]:
+        """Remove a document and advance the epoch, if what stands there is still `expected`."""
         ...
 
     def secret(self, *, name: str, proposal: bytes) -> Awaitable[bytes]:

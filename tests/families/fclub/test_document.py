@@ -44,7 +44,7 @@ def test_a_global_server_has_nothing_of_a_local_one(fields: dict[str, Any]) -> N
         {"dimensions": 2.0},
         {"role": "both"},
         {"norms": "ignore"},
-        {"items": [{"id": "a", "title": "A", "features": [0.1, 0.1]}]},
+        {"items": [{"id": "a", "categories": ["A"], "features": [0.1, 0.1]}]},
         {"global_server": HUB | {"url": "ftp://hub"}},
         {"sharing": {"first_update": 0}},
         {"sharing": {"growth": 0}},

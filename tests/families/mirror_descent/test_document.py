@@ -37,7 +37,7 @@ def test_pauses_double_and_end_at_a_day_also_in_a_document_that_says_less() -> N
         {"privacy": {"feedback": "none"}},
         {"privacy": {"epsilon": 1.0}},
         {"items": [{"id": "a", "features": [1.0, 2.0]}]},
-        {"items": [{"id": "a", "title": "A"}]},
+        {"items": [{"id": "a", "categories": ["A"]}]},
         {"neighbours": [{"name": "b", "url": "http://b"}] * 2},
         {"broadcasts": {"records": 5}},
     ],

@@ -10,7 +10,8 @@ from tests.families.p_rec.conftest import document
 @pytest.mark.parametrize(
     "changes",
     [
-        {"items": ["a"]},
+        {"items": [{"id": "a", "hidden": True}]},
+        {"items": [{"id": "a", "features": [1.0]}]},
         {"objects": 1},
         {"horizon": 0},
         {"horizon": 1_000_001},
@@ -27,9 +28,10 @@ def test_unusable_fields_are_refused(changes: dict[str, object]) -> None:
         document(**changes)
 
 
-def test_items_cannot_be_added_later_either() -> None:
-    with pytest.raises(UnusableItem, match="every round brings its own objects"):
-        document().require_usable(ItemDocument(id="a"))
+def test_items_describe_objects_and_hide_none() -> None:
+    document().require_usable(ItemDocument(id="a", title="A"))
+    with pytest.raises(UnusableItem, match="rounds say what is shown"):
+        document().require_usable(ItemDocument(id="a", hidden=True))
 
 
 @pytest.mark.parametrize(

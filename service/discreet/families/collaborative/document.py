@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from discreet.families.documents import (
+    MOST_ITEMS,
     Document,
     FeedbackPrivacy,
     FeedbackPrivacyDocument,
@@ -51,12 +52,16 @@ class CollaborativePrivacyDocument(Document):
 class CollaborativeDocument(RewardedDocument):
     """Recommends what goes with a client's profile, and what is popular."""
 
-    item_fields: ClassVar[frozenset[str]] = frozenset({"title", "categories"})
+    item_fields: ClassVar[frozenset[str]] = frozenset({"categories"})
 
     algorithm: Literal["collaborative"]
     training: TrainingDocument = TrainingDocument()
     releases: ReleasesDocument = ReleasesDocument()
     privacy: CollaborativePrivacyDocument = CollaborativePrivacyDocument()
+
+    def most_items(self) -> int:
+        """Answers look at a client's neighbours only, and items are compared elsewhere."""
+        return MOST_ITEMS
 
     def fixed(self) -> Mapping[str, object]:
         """Return what cannot change: also what waiting feedback was priced for."""

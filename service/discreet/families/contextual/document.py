@@ -1,12 +1,14 @@
 """What a person writes for a recommender that learns from a vector of numbers."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from discreet.families.contexts import ContextDocument
 from discreet.families.documents import (
+    FEW_ITEMS,
+    MOST_ITEMS,
     AnswersPrivacy,
     AnswersPrivacyDocument,
     Document,
@@ -55,6 +57,10 @@ class ContextualPrivacyDocument(Document):
 class ContextualDocument(RewardedDocument):
     """Learns what people with such a context like; protects each client's context and feedback."""
 
+    why_few_items: ClassVar[str] = (
+        "every release draws noise for each of them, unless privacy.feedback is exact"
+    )
+
     algorithm: Literal["contextual"]
     context: ContextDocument
     exploration: ContextualExplorationDocument = ContextualExplorationDocument()
@@ -72,6 +78,10 @@ class ContextualDocument(RewardedDocument):
         if self.releases is not None:
             return self.releases
         return EXACT_RELEASES if self.privacy.feedback == "exact" else PRIVATE_RELEASES
+
+    def most_items(self) -> int:
+        """Noise is what takes time."""
+        return MOST_ITEMS if self.privacy.feedback == "exact" else FEW_ITEMS
 
     def fixed(self) -> Mapping[str, object]:
         """Sums of other features cannot be carried over, nor records be worth another noise."""

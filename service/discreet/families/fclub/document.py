@@ -5,17 +5,21 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from discreet.errors import InvalidArgument
 from discreet.families.documents import (
     NAME_PATTERN,
     AnswersPrivacy,
     Document,
     FeedbackPrivacy,
     FeedbackPrivacyDocument,
+    ItemDocument,
     Number,
     PeerUrl,
     ReleasesDocument,
+    UnusableItem,
     protection,
 )
+from discreet.families.fclub.features import coordinates
 from discreet.families.rewards import RewardedDocument
 
 MOST_DIMENSIONS = 64
@@ -112,6 +116,7 @@ class FederatedClustersDocument(RewardedDocument):
     """Learns linear preferences with users alike, here and, through noisy updates, elsewhere."""
 
     item_fields: ClassVar[frozenset[str]] = frozenset({"features"})
+    why_few_items: ClassVar[str] = "every answer compares all of them"
 
     algorithm: Literal["fclub"]
     role: Literal["local", "global"] = Field(
@@ -156,6 +161,17 @@ class FederatedClustersDocument(RewardedDocument):
             "privacy.protects": self.privacy.protects,
             "privacy.feedback": protection(self.privacy.feedback),
         }
+
+    def require_usable(self, item: ItemDocument) -> None:
+        """Items are judged by their features."""
+        super().require_usable(item)
+        if item.features is None:
+            raise UnusableItem("is required: items are judged by their features", field="features")
+        scale = self.norms == "scale"
+        try:
+            coordinates(item.features, dimensions=self.dimensions, scale=scale, field="features")
+        except InvalidArgument as error:
+            raise UnusableItem(error.reason, field=error.argument) from None
 
     @model_validator(mode="after")
     def _one_role(self) -> Self:

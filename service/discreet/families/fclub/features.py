@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InvalidArgument
+from discreet.families.items import SparseFeatures
 from discreet.families.questions import Vector
 
 FEATURE_STEPS = 2**10
@@ -24,7 +25,7 @@ Coordinates = npt.NDArray[np.int16]
 
 
 def coordinates(
-    features: Vector | Sequence[float], *, dimensions: int, scale: bool, field: str
+    features: Vector | SparseFeatures | Sequence[float], *, dimensions: int, scale: bool, field: str
 ) -> Coordinates:
     """Return features in steps; `scale` shortens those of a norm above 1.
 

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from discreet.families.documents import (
     MOST_FEATURES,
+    MOST_ITEMS,
     MOST_NONZEROS,
     NAME_PATTERN,
     AnswersPrivacyDocument,
@@ -22,6 +23,7 @@ from discreet.families.documents import (
     UnusableItem,
     protection,
 )
+from discreet.families.mirror_descent.sparse import MOST_VALUE
 from discreet.families.rewards import RewardedDocument
 
 MOST_NEIGHBOURS = 32
@@ -166,12 +168,29 @@ class MirrorDescentDocument(RewardedDocument):
             "privacy.feedback": protection(self.privacy.feedback),
         }
 
-    @classmethod
-    def require_usable(cls, item: ItemDocument) -> None:
+    def most_items(self) -> int:
+        """Whatever the items, there is one vector to learn."""
+        return MOST_ITEMS
+
+    def require_usable(self, item: ItemDocument) -> None:
         """Items are judged by sparse features, or by none: then only callers' candidates count."""
         super().require_usable(item)
-        if item.features is not None and not isinstance(item.features, SparseFeatures):
+        if item.features is None:
+            return
+        if not isinstance(item.features, SparseFeatures):
             raise UnusableItem("must have indices and values", field="features")
+        indices, shape = item.features.indices, self.features
+        if len(indices) > shape.most_nonzeros:
+            raise UnusableItem(
+                f"must be at most {shape.most_nonzeros} non-zeros", field="features.indices"
+            )
+        size = shape.items or shape.size
+        if indices and indices[-1] >= size:
+            raise UnusableItem(f"must be from 0 to {size - 1}", field="features.indices")
+        if any(abs(value) > MOST_VALUE for value in item.features.values):
+            raise UnusableItem(
+                f"must be from -{MOST_VALUE:g} to {MOST_VALUE:g}", field="features.values"
+            )
 
     @model_validator(mode="after")
     def _distinct_neighbours(self) -> Self:

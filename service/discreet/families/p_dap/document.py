@@ -1,7 +1,7 @@
 """What a person writes for a recommender by adaptive partition."""
 
 from collections.abc import Mapping
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -108,6 +108,8 @@ class PartitionPrivacyDocument(Document):
 
 class AdaptivePartitionDocument(RewardedDocument):
     """Learns by region of the context space; protects each client's context."""
+
+    why_few_items: ClassVar[str] = "every cell keeps sums, with their noise, for each of them"
 
     algorithm: Literal["p-dap"]
     context: ContextDocument

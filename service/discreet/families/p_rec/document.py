@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from discreet.families.documents import (
+    MOST_ITEMS,
     BudgetDocument,
     Document,
     ItemDocument,
@@ -130,7 +131,12 @@ class VotersDocument(RecommenderDocument):
         own = {name: getattr(self, name) for name in names}
         return {**super().fixed(), **own, "privacy.run_delta": self.privacy.run_delta}
 
-    @classmethod
-    def require_usable(cls, item: ItemDocument) -> None:
-        """Refuse every item."""
-        raise UnusableItem("not supported by p-rec: every round brings its own objects")
+    def most_items(self) -> int:
+        """Items only describe the objects of rounds."""
+        return MOST_ITEMS
+
+    def require_usable(self, item: ItemDocument) -> None:
+        """Rounds bring their own objects; an item of that id says what it is called."""
+        super().require_usable(item)
+        if item.hidden:
+            raise UnusableItem("not supported by p-rec: rounds say what is shown", field="hidden")

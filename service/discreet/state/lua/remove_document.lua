@@ -1,10 +1,10 @@
--- Removes a document and advances the epoch, if it is there.
+-- Removes a document and advances the epoch, if what stands there is what the caller saw.
 --
 -- KEYS[1] = documents: hash by name, KEYS[2] = epoch
--- ARGV[1] = name
--- returns 1 if it was there, else 0
+-- ARGV[1] = name, ARGV[2] = the document that must stand there now
+-- returns 1 if it was removed, else 0
 
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
+if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then
     return 0
 end
 redis.call('INCR', KEYS[2])
