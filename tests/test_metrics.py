@@ -26,6 +26,7 @@ ALLOWED = {
     "outcome",
     "share",
     "peer",
+    "messages",
     "direction",
     "route",
     "method",
