@@ -87,7 +87,7 @@ def discreet(
     `client` is what speaks to the store (`serve_with.py`). `http` is "direct", or "uvicorn" without
     the short way for requests. Whoever differs has the store's keys for itself.
     """
-    port = _free_port()
+    port = free_port()
     program = [DISCREET] if client == OUR_CLIENT else [sys.executable, str(SERVE_WITH), client]
     command = [*program, "serve", "--port", str(port), "--workers", str(workers)]
     settings = {
@@ -100,10 +100,10 @@ def discreet(
     with (
         # The next run's store is another one, and not what a mark of this one says.
         tempfile.TemporaryDirectory() as data,
-        _process(command, DISCREET_DATA_DIR=data, **settings) as running,
+        running_process(command, DISCREET_DATA_DIR=data, **settings) as running,
     ):
         url = f"http://127.0.0.1:{port}"
-        _wait_for(f"{url}/health/ready")
+        wait_for_url(f"{url}/health/ready")
         target = Target("discreet", url, _children(running.pid, workers))
         target.put("bench", document())
         yield target
@@ -112,20 +112,22 @@ def discreet(
 @contextmanager
 def gunicorn(module: str, store: str, *, workers: int = 1) -> Iterator[Target]:
     """Serve a FastAPI module beside this file, as its authors would: gunicorn and uvicorn."""
-    port = _free_port()
+    port = free_port()
     command = [
         sys.executable, "-W", "ignore", "-m", "gunicorn", f"{module}:app",
         "--worker-class", "uvicorn.workers.UvicornWorker", "--workers", str(workers),
         "--bind", f"127.0.0.1:{port}", "--no-control-socket", "--log-level", "error",
     ]  # fmt: skip
-    with _process(command, BENCH_STORE=store, BENCH_KEY=KEY) as running:
+    with running_process(command, BENCH_STORE=store, BENCH_KEY=KEY) as running:
         url = f"http://127.0.0.1:{port}"
-        _wait_for(f"{url}/openapi.json")
+        wait_for_url(f"{url}/openapi.json")
         yield Target(module, url, _children(running.pid, workers))
 
 
 @contextmanager
-def _process(command: Sequence[str], **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+def running_process(
+    command: Sequence[str], **environment: str
+) -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(  # noqa: S603  our own commands
         command,
         env={**os.environ, **_CALM, **environment},
@@ -139,13 +141,13 @@ def _process(command: Sequence[str], **environment: str) -> Iterator[subprocess.
             running.send_signal(signal.SIGTERM)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def _wait_for(url: str) -> None:
+def wait_for_url(url: str) -> None:
     deadline = time.monotonic() + 90
     while time.monotonic() < deadline:
         try:

@@ -74,11 +74,12 @@ class RecommendedItems:
 
 @dataclass(frozen=True)
 class FeedbackReceipt:
-    """What became of feedback. `learned` is false if the client's budget for it is spent."""
+    """What became of feedback. `learned` is false if the client's budget for it is spent, and None
+    if it is learned from later (`reward.wait` in the recommender's document)."""
 
     accepted: bool
     duplicate: bool
-    learned: bool
+    learned: bool | None
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> "FeedbackReceipt":

@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import InvalidArgument
 from discreet.privacy.charges import Charge, Limit
-from discreet.state.awaiting import ABANDONED_SECONDS, ClosedDecision, DueDecision, OpenDecision
+from discreet.state.awaiting import ABANDONED_SECONDS, Counted, DueDecision, OpenDecision
 from discreet.state.keys import StoreKeys
 from discreet.state.stores import (
     SHARDS,
@@ -37,6 +37,7 @@ pytestmark = pytest.mark.anyio
 NEVER = Limit(nano_epsilon=0, nano_rho=0)
 ROOM = 100 * SHARDS
 ONCE = Learned(ClaimOutcome.COUNTED, True, Charge(), Ledger())
+HELD = Learned(ClaimOutcome.HELD, None, Charge(), Ledger())
 
 
 def past(place: Place) -> float:
@@ -49,8 +50,8 @@ def future(place: Place) -> float:
 
 
 def opened(due: float, decision: bytes = b"first", **terms: Any) -> OpenDecision:
-    return OpenDecision(**{"generation": GENERATION, "decision": decision, "content": b"sealed"}
-        | {"due": due, "most": ROOM} | terms)  # fmt: skip
+    usual = OpenDecision(GENERATION, decision, 1, b"sealed", due, ROOM)
+    return usual._replace(**terms)
 
 
 def default(
@@ -58,12 +59,12 @@ def default(
 ) -> FeedbackRecord:
     claim = decision + place.to_bytes(2, "little")
     return FeedbackRecord(
-        *(principal, GENERATION, claim, 0, ttl, {BLOCK: [(0, 1)]}), awaited=decision, default=True
+        *(principal, GENERATION, claim, 0, ttl, {BLOCK: [(0, 1)]}), awaited=decision, settles=True
     )
 
 
 def feedback(*args: Any, reward: int = 1, **kwargs: Any) -> FeedbackRecord:
-    return default(*args, **kwargs)._replace(default=False, reward=reward)
+    return default(*args, **kwargs)._replace(settles=False, reward=reward)
 
 
 async def due(store: Store, most: int = 10) -> list[DueDecision]:
@@ -79,7 +80,7 @@ async def test_a_decision_is_opened_with_the_debit_that_pays_for_it(place: Place
     found = await spend(store, opened=opened(past(place)))
     assert found.granted
     assert found.awaiting
-    assert await due(store) == [DueDecision(ADA, b"first", b"sealed")]
+    assert await due(store) == [DueDecision(ADA, b"first", b"sealed", (None,))]
     assert not (await spend(store)).awaiting, "nothing was to be opened"
 
 
@@ -102,7 +103,7 @@ async def test_a_retry_under_its_marker_replaces_the_decision(place: Place) -> N
     first = await spend(store, marker=b"m", opened=opened(past(place)))
     again = await spend(store, marker=b"m", opened=opened(past(place) + 1, content=b"redrawn"))
     assert again == first, "paid once"
-    assert await due(store) == [DueDecision(ADA, b"first", b"redrawn")]
+    assert await due(store) == [DueDecision(ADA, b"first", b"redrawn", (None,))]
 
 
 async def test_the_later_moment_stands_or_the_sooner(place: Place) -> None:
@@ -151,32 +152,62 @@ async def test_the_default_counts_once(place: Place) -> None:
     assert await released(store, 1) == {BLOCK: [1]}
 
 
-async def test_the_default_does_not_count_after_feedback(place: Place) -> None:
+async def test_feedback_is_held_until_the_decision_is_due_and_counts_then(place: Place) -> None:
     store = place.store
     await spend(store, opened=opened(past(place)), charge=Charge())
-    assert await learn(store, feedback()) == ONCE
-    assert (await learn(store, default())).claim is ClaimOutcome.DUPLICATE
+    assert await learn(store, feedback(reward=7)) == HELD
+    assert await released(store, 1) == {}
+    assert await learn(store, feedback(reward=7)) == HELD._replace(claim=ClaimOutcome.DUPLICATE)
+    assert await learn(store, feedback(reward=8)) == HELD._replace(claim=ClaimOutcome.CONFLICT)
     assert await count_open(store) == 1, "how many are open does not tell whether feedback came"
-    assert await released(store, 1) == {BLOCK: [1]}
+    assert (await due(store))[0].rewards == (7,)
+    settling = default()._replace(reward=7, held=7)
+    assert await learn(store, settling) == ONCE
+    assert (await due(store))[0].rewards == (Counted.COUNTED,)
+    assert (await learn(store, settling)).claim is ClaimOutcome.DUPLICATE
+    assert (await learn(store, feedback(reward=7))).claim is ClaimOutcome.DUPLICATE
+    assert (await learn(store, feedback(reward=8))).claim is ClaimOutcome.CONFLICT
+    assert await released(store, 2) == {BLOCK: [1]}
+
+
+async def test_what_settles_must_know_what_is_held(place: Place) -> None:
+    """Feedback that comes while somebody counts the default is not lost."""
+    store = place.store
+    await spend(store, opened=opened(past(place)), charge=Charge())
+    await learn(store, feedback(reward=7))
+    for wrong in (None, 8):
+        found = await learn(store, default()._replace(held=wrong))
+        assert found == HELD._replace(claim=ClaimOutcome.CHANGED)
+    assert await released(store, 1) == {}
+    assert (await due(store))[0].rewards == (7,)
 
 
 async def test_what_was_counted_is_known_after_its_claim_lapsed(place: Place) -> None:
     store = place.store
     await spend(store, charge=Charge(), opened=opened(past(place)))
-    await spend(store, charge=Charge(), opened=opened(past(place), decision=b"second"))
-    await learn(store, feedback(ttl=1))
-    await learn(store, default(b"second", ttl=1))
+    await learn(store, default(ttl=1))
     await place.elapse(1.2)
     assert (await learn(store, default())).claim is ClaimOutcome.DUPLICATE
-    assert (await learn(store, default(b"second"))).claim is ClaimOutcome.DUPLICATE
-    assert await released(store, 1) == {BLOCK: [2]}
+    assert await released(store, 1) == {BLOCK: [1]}
+
+
+async def test_feedback_from_before_a_decision_was_opened_is_not_counted_again(
+    place: Place,
+) -> None:
+    store = place.store
+    assert await learn(store, feedback(reward=7)) == ONCE
+    await spend(store, charge=Charge(), opened=opened(past(place)))
+    assert (await learn(store, feedback(reward=7))).claim is ClaimOutcome.DUPLICATE
+    assert (await due(store))[0].rewards == (Counted.COUNTED,)
+    assert (await learn(store, default())).claim is ClaimOutcome.DUPLICATE
+    assert await released(store, 1) == {BLOCK: [1]}
 
 
 async def test_the_default_does_not_count_for_what_is_not_open(place: Place) -> None:
     store = place.store
     assert (await learn(store, default())).claim is ClaimOutcome.DUPLICATE
     await spend(store, charge=Charge(), opened=opened(past(place)))
-    await store.close_decisions(generation=GENERATION, decisions=[ClosedDecision(ADA, b"first", 1)])
+    await store.close_decisions(generation=GENERATION, decisions=[(ADA, b"first")])
     assert (await learn(store, default())).claim is ClaimOutcome.DUPLICATE
     assert await learn(store, feedback()) == ONCE, "feedback needs no open decision"
     assert await released(store, 1) == {BLOCK: [1]}
@@ -184,12 +215,14 @@ async def test_the_default_does_not_count_for_what_is_not_open(place: Place) -> 
 
 async def test_each_item_of_a_list_is_counted_by_itself(place: Place) -> None:
     store = place.store
-    await spend(store, charge=Charge(), opened=opened(past(place)))
-    assert await learn(store, feedback(place=1)) == ONCE
-    outcomes = [(await learn(store, default(place=each))).claim for each in range(3)]
-    assert outcomes == [ClaimOutcome.COUNTED, ClaimOutcome.DUPLICATE, ClaimOutcome.COUNTED]
+    await spend(store, charge=Charge(), opened=opened(past(place), items=3))
+    assert await learn(store, feedback(place=1, reward=7)) == HELD
+    assert (await due(store))[0].rewards == (None, 7, None)
+    for each, held in enumerate((None, 7, None)):
+        assert await learn(store, default(place=each)._replace(held=held)) == ONCE
+    assert (await due(store))[0].rewards == (Counted.COUNTED,) * 3
     for _ in range(2):
-        closed = [ClosedDecision(ADA, b"first", 3)]
+        closed = [(ADA, b"first")]
         await store.close_decisions(generation=GENERATION, decisions=closed)
         assert await count_open(store) == 0
     assert await released(store, 1) == {BLOCK: [3]}

@@ -101,7 +101,7 @@ async def put(services: DecisionServices, **changes: Any) -> None:
 async def pass_time(services: DecisionServices, clock: Clock, seconds: float = WAIT + 3) -> None:
     clock.now += seconds
     recommender = await services.registry.find("films")
-    while await services.rewards.count_defaults(recommender):
+    while await services.rewards.settle_due(recommender):
         pass
 
 
@@ -127,15 +127,18 @@ async def test_feedback_in_time_replaces_the_default(
 ) -> None:
     answer = await ask(waiting)
     clock.now += WAIT - 1
-    assert await tell(waiting, answer, 1.0) == Receipt(duplicate=False)
+    assert await tell(waiting, answer, 1.0) == Receipt(duplicate=False, learned=None)
+    assert await tell(waiting, answer, 1.0) == Receipt(duplicate=True, learned=None)
+    with pytest.raises(RewardConflict):
+        await tell(waiting, answer, 0.5)
+    assert store.counted == [], "clicks do not count before silence does"
     await pass_time(waiting, clock)
     assert store.counted == [UNIT]
 
 
-async def test_feedback_without_a_claim_still_replaces_the_default_after_a_long_silence(
+async def test_feedback_counts_after_nobody_looked_for_long(
     waiting: DecisionServices, store: WatchedStore, clock: Clock
 ) -> None:
-    """Claims lapse ten minutes after their token; nobody may have looked for days."""
     told, silent = await ask(waiting), await ask(waiting)
     assert told != silent
     await tell(waiting, told, 1.0)
@@ -214,6 +217,27 @@ async def test_degraded_answers_are_awaited_too(
     assert len(store.counted) + len(store.unpaid) == 8
 
 
+async def test_feedback_that_comes_while_silence_is_counted_is_not_lost(
+    waiting: DecisionServices, store: WatchedStore, clock: Clock
+) -> None:
+    answer = await ask(waiting)
+    feedback = Feedback(1.0, answer.recommendation_id)
+    recommender, pending = waiting.feedback._open(feedback, answer.recommendation_id)
+    clock.now += WAIT + 3
+    learn = store.learn
+
+    def late(records: Sequence[FeedbackRecord]) -> Awaitable[Any]:
+        store.learn = learn  # type: ignore[method-assign]
+        store.learn([recommender._record(pending)])
+        return store.learn(records)
+
+    store.learn = late  # type: ignore[method-assign]
+    assert not await waiting.rewards.settle_due(recommender), "looked at again later"
+    assert store.counted == []
+    await pass_time(waiting, clock, 0)
+    assert store.counted == [UNIT]
+
+
 async def test_one_step_pays_and_opens(waiting: DecisionServices, store: WatchedStore) -> None:
     store.spends.clear()
     await ask(waiting)
@@ -254,11 +278,11 @@ async def test_one_worker_at_a_time_looks(
     await ask(waiting)
     clock.now += WAIT + 3
     recommender = await waiting.registry.find("films")
-    assert await waiting.rewards.count_defaults(recommender)
-    assert not await other.rewards.count_defaults(await other.registry.find("films"))
+    assert await waiting.rewards.settle_due(recommender)
+    assert not await other.rewards.settle_due(await other.registry.find("films"))
     await ask(waiting)
     clock.now += 2 * WAIT
-    assert await other.rewards.count_defaults(await other.registry.find("films")), "its lease ended"
+    assert await other.rewards.settle_due(await other.registry.find("films")), "its lease ended"
 
 
 # Retries
@@ -454,7 +478,7 @@ async def test_a_decision_that_cannot_be_opened_is_dropped_and_said(
     other = await opened(store, clock, token_keys=[bytes(32)])
     clock.now += WAIT + 3
     recommender = await other.registry.find("films")
-    assert await other.rewards.count_defaults(recommender)
+    assert await other.rewards.settle_due(recommender)
     assert "sealed with a key that is gone" in caplog.text
     assert store.counted == []
     assert (await store.due(generation=recommender.generation, most=1)).open == 0

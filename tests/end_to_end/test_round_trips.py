@@ -14,7 +14,7 @@ from discreet.decisions.services import DecisionServices, open_simulation
 from discreet.families.p_dap.document import AdaptivePartitionDocument
 from discreet.privacy.noise import SystemNoise
 from discreet.state.redis_store import open_store
-from tests.end_to_end.servers import document
+from tests.end_to_end.servers import document, private
 from tests.state.servers import valkey
 
 pytestmark = pytest.mark.anyio
@@ -100,6 +100,25 @@ async def test_one_request_is_one_round_trip(joined: tuple[DecisionServices, Wir
         async with wire.counting() as feedback:
             await feedback_one(services, ALL, body)
         assert feedback == [1], "claim, charge and add"
+
+
+async def test_awaiting_a_reward_costs_no_round_trip(joined: tuple[DecisionServices, Wire]) -> None:
+    services, wire = joined
+    waits = document(reward={"wait": "30m"}, privacy=private(epsilon=1.0, budget=1.0, delta=0.0))
+    await services.registry.remove("films")
+    await services.registry.put("films", AdaptivePartitionDocument.model_validate(waits))
+    async with wire.counting() as recommend:
+        answer = json.loads(await recommend_one(services, ALL, asked("client")))
+    assert (answer["personalised"], answer["awaiting"]) == (True, True)
+    assert recommend == [1], "the debit, which opens the decision"
+    body = json.dumps({"recommendation_id": answer["recommendation_id"], "reward": 1}).encode()
+    async with wire.counting() as feedback:
+        await feedback_one(services, ALL, body)
+    assert feedback == [1], "claim, charge, add, and note that it came"
+    async with wire.counting() as degraded:
+        answer = json.loads(await recommend_one(services, ALL, asked("client")))
+    assert (answer["personalised"], answer["awaiting"]) == (False, True)
+    assert degraded == [2], "the debit is refused, so that another decision is opened"
 
 
 async def test_a_safe_retry_costs_three_more(joined: tuple[DecisionServices, Wire]) -> None:

@@ -14,7 +14,6 @@ BOUNDED = {
     "outcome",
     "share",
     "peer",
-    "messages",
     "direction",
     "state",
     "method",

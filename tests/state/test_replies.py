@@ -21,7 +21,7 @@ EMPTY = b"\0" * 24
         (replies.debited, [2, EMPTY, 0]),
         (replies.debited, [1, b"short", 0]),
         (replies.learned, [-2, 0, b"", b""]),
-        (replies.learned, [4, 1, b"", EMPTY]),
+        (replies.learned, [6, 1, b"", EMPTY]),
         (replies.learned, [1, 1, b"", b""]),
         (replies.learned, [1, 1, b"short", EMPTY]),
         (replies.pairs, [b"name"]),

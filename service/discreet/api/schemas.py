@@ -233,8 +233,9 @@ class FeedbackAnswer(BaseModel):
 
     accepted: Literal[True]
     duplicate: bool = Field(description="The same reward had been counted before.")
-    learned: bool = Field(
-        description="False when the client's budget for feedback is spent: nothing was learned."
+    learned: bool | None = Field(
+        description="False when the client's budget for feedback is spent: nothing was learned. "
+        "Null where the document has reward.wait: it is learned from at `expires_at`."
     )
 
 

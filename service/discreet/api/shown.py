@@ -88,7 +88,7 @@ _RECEIPTS = {
         {"accepted": True, "duplicate": duplicate, "learned": learned}
     ).removeprefix("{")
     for duplicate in (False, True)
-    for learned in (False, True)
+    for learned in (False, True, None)
 }
 
 

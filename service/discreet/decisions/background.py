@@ -1,4 +1,4 @@
-"""What runs beside requests in every worker: newer models, releases, default rewards, and what
+"""What runs beside requests in every worker: newer models, releases, rewards that are due, and what
 families tend to.
 
 Each recommender has at most one task at a time, so that a slow one holds up no other. Work that
@@ -20,7 +20,7 @@ from discreet.families.contract import Recommender
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.25
-DEFAULTS_SECONDS = 0.5
+REWARDS_SECONDS = 0.5
 _REST = 4.0
 """What took a second is followed by a pause of so many."""
 
@@ -46,7 +46,7 @@ class Background:
         """Begin."""
         self._loops = [
             asyncio.create_task(self._run(), name="background"),
-            asyncio.create_task(self._count_defaults(), name="default rewards"),
+            asyncio.create_task(self._settle_rewards(), name="rewards"),
         ]
 
     async def stop(self) -> None:
@@ -77,22 +77,22 @@ class Background:
                 log.exception("loading newer models failed")
             self._look_after_all()
 
-    async def _count_defaults(self) -> None:
+    async def _settle_rewards(self) -> None:
         while True:
             # Without a pause while there are more: the queue must not grow faster than it is read.
-            more = await self._count_all_defaults()
-            await asyncio.sleep(0 if more else DEFAULTS_SECONDS)
+            more = await self._settle_all()
+            await asyncio.sleep(0 if more else REWARDS_SECONDS)
 
-    async def _count_all_defaults(self) -> bool:
+    async def _settle_all(self) -> bool:
         more = False
         for one in self._recommenders():
             if one.awaits:
                 try:
-                    more |= await self._rewards.count_defaults(one)
+                    more |= await self._rewards.settle_due(one)
                 except StoreUnavailable:
                     log.warning("%s: the store did not answer in the background", one.algorithm)
                 except Exception:
-                    log.exception("%s: counting default rewards failed", one.algorithm)
+                    log.exception("%s: counting rewards failed", one.algorithm)
         return more
 
     def _look_after_all(self) -> None:

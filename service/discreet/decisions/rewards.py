@@ -1,26 +1,33 @@
-"""Decisions that await a reward: activated, and counted as the default when none came in time.
+"""Decisions that await a reward: activated, and counted once their time has come.
 
-A decision is opened with the debit for its answer (`discreet.state.awaiting`). Once it is due, one
-worker at a time counts the default for each of its items, the way of any feedback: claimed once,
-charged, added if the client's budget pays for it. Then it is closed. A worker that dies in between
-leaves decisions open that are counted already; the store knows which of their items were, so
-counting them again counts nothing.
+A decision is opened with the debit for its answer, and what is said about it is held
+(`discreet.state.awaiting`). Once it is due, one worker at a time counts each of its items, with the
+reward that is held or with the default, the way of any feedback: claimed once, charged, added if
+the client's budget pays for it. Then it is closed. A worker that dies in between leaves decisions
+open that are counted already; the store knows which of their items were, so counting them again
+counts nothing.
 
 How many defaults were counted is reported nowhere: it would tell how many sent feedback.
 """
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from discreet.decisions.feedback import CLAIM_MARGIN, FeedbackRequests
 from discreet.decisions.tokens import SealedDecision, Sealer, open_decision, opened
 from discreet.errors import DiscreetError, StoreUnavailable, TokenForged
-from discreet.families.contract import Recommender
+from discreet.families.contract import REWARD_STEPS, Recommender
 from discreet.families.observer import FamilyGauge, Observer
-from discreet.families.questions import Activation, Feedback, PendingDecision, PendingFeedback
-from discreet.state.awaiting import ClosedDecision, DueDecision
+from discreet.families.questions import (
+    Activation,
+    Feedback,
+    PendingDecision,
+    PendingFeedback,
+    Receipt,
+)
+from discreet.state.awaiting import Counted, DueDecision
 from discreet.state.stores import Debit, Store
 from discreet.state.tombstones import Tombstones
 
@@ -35,7 +42,7 @@ _DOUBTFUL = CLAIM_MARGIN - 60
 
 
 class Rewards:
-    """Activates decisions, and counts the default for those that nobody spoke of."""
+    """Activates decisions, and counts them when they are due."""
 
     def __init__(
         self,
@@ -70,8 +77,8 @@ class Rewards:
             raise debited
         return debited.awaiting
 
-    async def count_defaults(self, recommender: Recommender[Any]) -> bool:
-        """Count decisions that are due, unless another worker does; tell whether there were any."""
+    async def settle_due(self, recommender: Recommender[Any]) -> bool:
+        """Count decisions that are due, unless another worker does; tell whether any was closed."""
         lease = recommender.key(b"rewards")
         if not await self._store.hold(lease=lease, holder=self._holder, seconds=LEASE_SECONDS):
             return False
@@ -83,33 +90,39 @@ class Rewards:
 
     async def _count(self, recommender: Recommender[Any], due: Sequence[DueDecision]) -> bool:
         """Count decisions and close them; tell whether any was closed."""
-        closed = {(one.principal, one.decision): 1 for one in due}
-        """How many items each has that is counted, or that never will be."""
-        pending = [each for one in due if (each := self._countable(one)) is not None]
-        erased = await self._tombstones.cover([recommender.made_at(each) for each in pending])
-        wanted: list[PendingFeedback] = []
-        reward = recommender.scaled(recommender.reward.default)
-        now = int(self._clock())
-        for each, is_erased in zip(pending, erased, strict=True):
-            closed[each.principal, each.decision_id] = len(each.choices)
-            if not is_erased:
-                ttl = max(each.expires_at - now, 0) + CLAIM_MARGIN
-                wanted += (
-                    PendingFeedback(each, Feedback(reward, scaled=True), ttl, position)
-                    for position in range(len(each.choices))
-                )
+        done = {(one.principal, one.decision) for one in due}
+        countable = [(one, each) for one in due if (each := self._countable(one)) is not None]
+        erased = await self._tombstones.cover([recommender.made_at(each) for _, each in countable])
+        wanted = [
+            feedback
+            for (one, each), is_erased in zip(countable, erased, strict=True)
+            if not is_erased
+            for feedback in self._items(recommender, one, each)
+        ]
         for start in range(0, len(wanted), _MOST_TOGETHER):
             some = wanted[start : start + _MOST_TOGETHER]
             receipts = await recommender.record_feedback(some)
-            for one, receipt in zip(some, receipts, strict=True):
-                if isinstance(receipt, StoreUnavailable):
-                    # Whether it was counted is not known. It stays open, and is looked at again.
-                    closed.pop((one.pending.principal, one.pending.decision_id), None)
-        await self._store.close_decisions(
-            generation=recommender.generation,
-            decisions=[ClosedDecision(*name, items) for name, items in closed.items()],
-        )
-        return bool(closed)
+            for feedback, receipt in zip(some, receipts, strict=True):
+                # Whether it was counted is not known, or another reward came: looked at again.
+                if isinstance(receipt, StoreUnavailable) or (
+                    isinstance(receipt, Receipt) and receipt.changed
+                ):
+                    done.discard((feedback.pending.principal, feedback.pending.decision_id))
+        await self._store.close_decisions(generation=recommender.generation, decisions=sorted(done))
+        return bool(done)
+
+    def _items(
+        self, recommender: Recommender[Any], one: DueDecision, pending: PendingDecision
+    ) -> Iterator[PendingFeedback]:
+        """Yield what counts for each item that was not counted yet."""
+        ttl = max(pending.expires_at - int(self._clock()), 0) + CLAIM_MARGIN
+        default = recommender.scaled(recommender.reward.default)
+        for position, held in enumerate(one.rewards):
+            if not isinstance(held, Counted):
+                reward = default if held is None else held / REWARD_STEPS
+                yield PendingFeedback(
+                    pending, Feedback(reward, scaled=True), ttl, position=position, held=held
+                )
 
     def _countable(self, one: DueDecision) -> PendingDecision | None:
         """Return what was decided, or None if nothing can be counted for it."""

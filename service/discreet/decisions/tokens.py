@@ -222,6 +222,7 @@ def opened(
     return OpenDecision(
         recommender.generation,
         one.pending.decision_id,
+        len(one.pending.choices),
         one.token.encode(),
         float(due + IN_FLIGHT_SECONDS),
         recommender.reward.most_open,

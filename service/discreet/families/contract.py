@@ -97,7 +97,7 @@ class Recommender(DecidingRecommender[M]):
         return pending.principal, pending.expires_at - life
 
     def place_of(self, one: PendingFeedback) -> int:
-        """Return which of the recommended items it is about; the default says so itself."""
+        """Return which of the recommended items it is about."""
         if one.position is not None:
             return one.position
         return self.position_of(one.pending, one.feedback.item)
@@ -146,7 +146,8 @@ class Recommender(DecidingRecommender[M]):
             window=0 if budget is None else budget.window,
             purpose=self.purpose,
             awaited=pending.decision_id if self.awaits else b"",
-            default=one.position is not None,
+            settles=one.position is not None,
+            held=one.held,
         )
 
     async def _receipt(self, one: PendingFeedback, learned: Learned) -> Receipt | DiscreetError:
@@ -156,7 +157,9 @@ class Recommender(DecidingRecommender[M]):
                 "another reward has already been counted for this recommendation"
                 + (", or the default because none came in time" if self.awaits else "")
             )
-        if learned.claim is ClaimOutcome.COUNTED or one.position is None:
+        if learned.claim is ClaimOutcome.CHANGED:
+            return Receipt(duplicate=False, learned=None, changed=True)
+        if one.position is None or (learned.claim is ClaimOutcome.COUNTED and one.held is None):
             await self.after_feedback(one)
         return Receipt(duplicate=learned.claim is ClaimOutcome.DUPLICATE, learned=learned.added)
 

@@ -128,11 +128,14 @@ class Activation:
 class Receipt:
     """Feedback was accepted; `duplicate` if it had been counted before.
 
-    `learned` is False if the client's budget for feedback is spent: then nothing was added.
+    `learned` is False if the client's budget for feedback is spent: then nothing was added. It is
+    None while the reward is held, to be learned from once its decision is due.
     """
 
     duplicate: bool
-    learned: bool = True
+    learned: bool | None = True
+    changed: bool = False
+    """Whether this was to count what had been held, and another reward is by now."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,13 +222,14 @@ class RetryMark(NamedTuple):
 class PendingFeedback(NamedTuple):
     """Feedback on a decision, its reward in [0, 1]; a claim must be remembered for `ttl` seconds.
 
-    The default has no item's id, but a `position`.
+    What settles an awaited decision has no item's id, but a `position`, and says what was `held`.
     """
 
     pending: PendingDecision
     feedback: Feedback
     ttl: int
     position: int | None = None
+    held: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """What a reward is in a recommender's document: its range, and what silence means.
 
 A shop that reports clicks and nothing else teaches that everything is liked: what was shown and not
-clicked is never told. With `wait`, a decision without feedback by then counts as the `default`. It
-goes the way of any feedback: claimed once, charged, and added if the client's budget pays for it.
+clicked is never told. With `wait`, feedback is held until then, and a decision without any counts
+as the `default` (`discreet.state.awaiting`). Both go the way of any feedback: claimed once,
+charged, and added if the client's budget pays for it.
 
 Feedback after `wait` is refused. To correct what was counted would take a record that takes the
 default back and one that adds the reward: three records of one person instead of one, up to nine
@@ -44,9 +45,9 @@ class RewardDocument(Document):
 
     wait: Wait | None = Field(
         default=None,
-        description="How long a decision awaits feedback (45s, 30m, 12h, 7d). Without feedback by "
-        "then, each item of it counts as `default`, once; feedback after that is 410. Left out: "
-        "decisions without feedback count as nothing.",
+        description="How long a decision awaits feedback (45s, 30m, 12h, 7d). Feedback is held "
+        "until then; each item without any counts as `default`, once; feedback after that is 410. "
+        "Left out: feedback counts at once, and silence as nothing.",
     )
     default: Number = Field(
         default=0.0, description="What counts where no feedback came in time, in the range."

@@ -114,7 +114,8 @@ def debit(value: Debit) -> Debit:
         digest("marker", value.marker)
         ttl("marker_ttl", value.marker_ttl)
     if value.opened is not None:
-        generation, decision, content, due, room, _ = value.opened
+        generation, decision, items, content, due, room, _ = value.opened
+        _whole("items", items, 1, 2**16 - 1)
         digest("generation", generation)
         digest("decision", decision)
         document("content", content)

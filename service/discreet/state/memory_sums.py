@@ -7,6 +7,7 @@ import numpy as np
 from discreet.errors import DiscreetError, StateOverflow
 from discreet.privacy.charges import UNLIMITED, Charge
 from discreet.state import checks
+from discreet.state.awaiting import Counted
 from discreet.state.expiring import Expiring
 from discreet.state.ledgers import DAY_SECONDS, KEPT_DAYS, booked, turned
 from discreet.state.memory_awaiting import MemoryAwaiting
@@ -123,14 +124,19 @@ class MemorySums(MemoryAwaiting):
     def _learn(self, one: FeedbackRecord) -> Learned | DiscreetError:
         ledger = self._ledger(one.principal, one.window)
         key = (one.principal, one.claim)
-        if one.default and not self._may_default(one):
-            return Learned(ClaimOutcome.DUPLICATE, False, NO_CHARGE, ledger)
+        held = self._held(one)
+        if held not in (None, ClaimOutcome.HELD):
+            settled = one.settles and held is ClaimOutcome.DUPLICATE
+            return Learned(held, False if settled else None, NO_CHARGE, ledger)
         standing = self._claims.get(key)
         if standing is not None:
-            self._note_counted(one)
+            self._note(one, Counted.COUNTED)
             reward, added = standing
             outcome = ClaimOutcome.DUPLICATE if reward == one.reward else ClaimOutcome.CONFLICT
             return Learned(outcome, added, NO_CHARGE, ledger)
+        if held is ClaimOutcome.HELD:
+            self._note(one, one.reward)
+            return Learned(held, None, NO_CHARGE, ledger)
         price, count, after = NO_CHARGE, 0, ledger
         if one.charge != NO_CHARGE:
             count = self._counts.get(one.generation, {}).get(one.principal, 0) + 1
@@ -138,7 +144,7 @@ class MemorySums(MemoryAwaiting):
             after = booked(ledger, Account.FEEDBACK, price)
             if not one.limit.admits(after.spent(Account.FEEDBACK, one.window)):
                 self._claims.put(key, (one.reward, False), one.claim_ttl)
-                self._note_counted(one)
+                self._note(one, Counted.COUNTED)
                 return Learned(ClaimOutcome.COUNTED, False, NO_CHARGE, ledger)
         try:
             self._add(one)
@@ -148,7 +154,7 @@ class MemorySums(MemoryAwaiting):
             self._counts.setdefault(one.generation, {})[one.principal] = count
             self._book(one.principal, after, Account.FEEDBACK, one.purpose, price)
         self._claims.put(key, (one.reward, True), one.claim_ttl)
-        self._note_counted(one)
+        self._note(one, Counted.COUNTED)
         return Learned(ClaimOutcome.COUNTED, True, price, after)
 
     def _add(self, one: FeedbackRecord) -> None:

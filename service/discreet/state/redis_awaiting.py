@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from discreet.state import checks, replies, scripts
-from discreet.state.awaiting import ClosedDecision, DueDecision, DueDecisions
+from discreet.state.awaiting import Counted, DueDecision, DueDecisions
 from discreet.state.client import StoreCommand, Word
 from discreet.state.keys import open_name, read_open_name
 from discreet.state.redis_commands import PendingAnswer, RedisCommands
@@ -25,13 +25,13 @@ class RedisAwaiting(RedisCommands):
         return PendingAnswer(self._ask_all(_due, commands), _joined)
 
     def close_decisions(
-        self, *, generation: bytes, decisions: Sequence[ClosedDecision]
+        self, *, generation: bytes, decisions: Sequence[tuple[bytes, bytes]]
     ) -> Awaitable[None]:
         checks.digest("generation", generation)
         words: dict[int, list[Word]] = {}
-        for principal, decision, items in decisions:
+        for principal, decision in decisions:
             some = words.setdefault(shard_of(principal), [])
-            some += (open_name(principal, decision), items)
+            some.append(open_name(principal, decision))
         commands = [
             self._on(shard, generation, scripts.CLOSE_DECISIONS, *some)
             for shard, some in words.items()
@@ -54,12 +54,17 @@ class RedisAwaiting(RedisCommands):
 
 def _due(reply: Sequence[Any]) -> DueDecisions:
     """Read what `due.lua` returns."""
-    names, contents = reply[1::2], reply[2::2]
-    due = [
-        DueDecision(*read_open_name(name), content)
-        for name, content in zip(names, contents, strict=True)
-    ]
+    due = []
+    for name, content, rewards in zip(reply[1::3], reply[2::3], reply[3::3], strict=True):
+        stored = None if content is None else content[2:]
+        due.append(DueDecision(*read_open_name(name), stored, tuple(map(_reward, rewards))))
     return DueDecisions(due, int(reply[0]))
+
+
+def _reward(stored: bytes | None) -> int | Counted | None:
+    if stored is None:
+        return None
+    return Counted.COUNTED if stored == b"c" else int(stored)
 
 
 def _joined(shards: Sequence[DueDecisions]) -> DueDecisions:

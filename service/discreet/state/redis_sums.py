@@ -60,7 +60,8 @@ class RedisSums(RedisCommands):
             keys.append(self._keys.markers(principal))
             words += (marker + bytes((account,)) + terms[:ACCOUNT_BYTES], marker_ttl * 1000)
         if opened is not None:
-            generation, decision, content, due, most, sooner = opened
+            generation, decision, items, content, due, most, sooner = opened
+            content = items.to_bytes(2, "little") + content
             keys += (self._keys.open(shard, generation), self._keys.contents(shard, generation))
             room = -(-most // SHARDS)
             moment = b"LT" if sooner else b"GT"
@@ -117,7 +118,8 @@ class RedisSums(RedisCommands):
         if one.awaited:
             keys.append(self._keys.contents(shard, generation))
             names = open_name(principal, one.awaited), open_name(principal, claim)
-            additions += (*names, int(one.default))
+            settled = b"-" if one.held is None else b"%d" % one.held
+            additions += (*names, settled if one.settles else b"")
         keys.append(self._keys.fence(shard))
         terms = b"" if charge == NO_CHARGE else pack_terms(charge, limit)
         for block, amounts in increments.items():

@@ -22,7 +22,8 @@ from discreet.state.stores import (
 T = TypeVar("T")
 
 VERSION_BYTES = 8
-_CLAIMS = {1: ClaimOutcome.COUNTED, 2: ClaimOutcome.DUPLICATE, 3: ClaimOutcome.CONFLICT}
+_CLAIMS = dict(enumerate(ClaimOutcome, start=1))
+_ADDED = {0: False, 1: True, 2: None}
 
 
 def outcome(read: Callable[[Any], T], reply: Any) -> T | DiscreetError:
@@ -70,7 +71,7 @@ def learned(reply: tuple[int, int, bytes, bytes]) -> Learned:
     if claim == -1:
         raise StateOverflow("a statistic would leave its 64-bit field")
     paid = unpack_charge(price) if price else NO_CHARGE
-    return Learned(_CLAIMS[claim], added == 1, paid, unpack_ledger(ledger))
+    return Learned(_CLAIMS[claim], _ADDED[added], paid, unpack_ledger(ledger))
 
 
 def pairs(reply: Sequence[bytes]) -> Mapping[bytes, bytes]:

@@ -94,11 +94,14 @@ class Debited(NamedTuple):
 
 
 class ClaimOutcome(Enum):
-    """What became of feedback: counted now, counted before, or contradicting what was counted."""
+    """What became of feedback: counted now, counted or held before, contradicting what was; held
+    until its decision is due; or, counting what was held, that another reward is by now."""
 
     COUNTED = "counted"
     DUPLICATE = "duplicate"
     CONFLICT = "conflict"
+    HELD = "held"
+    CHANGED = "changed"
 
 
 OWN = b""
@@ -117,8 +120,9 @@ class FeedbackRecord(NamedTuple):
     `generation` and a few bytes, or is the principal's `OWN`.
 
     `awaited` is the decision that it is about, where decisions are awaited; the claim is then that
-    name and two bytes of the item's place. A `default` is counted if the decision is open and
-    nothing was counted for the item; otherwise it is a DUPLICATE.
+    name and two bytes of the item's place. While the decision is open, the reward is HELD. It is
+    counted by a record that `settles`, which says what is held for the item, None if nothing is. If
+    it was counted, or the decision is not open, that is a DUPLICATE.
     """
 
     principal: bytes
@@ -132,15 +136,16 @@ class FeedbackRecord(NamedTuple):
     window: int = 0
     purpose: bytes = b""
     awaited: bytes = b""
-    default: bool = False
+    settles: bool = False
+    held: int | None = None
 
 
 class Learned(NamedTuple):
-    """The outcome of a claim, whether the feedback was paid for and added, what that cost, and
-    the ledger after it."""
+    """The outcome of a claim, whether the feedback was paid for and added (None: it is held), what
+    that cost, and the ledger after it."""
 
     claim: ClaimOutcome
-    added: bool
+    added: bool | None
     price: Charge
     ledger: Ledger
 

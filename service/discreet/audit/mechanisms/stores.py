@@ -118,7 +118,7 @@ async def _exact_for_good(store: Store) -> int:
     private = _record(2, b"exact person", b"exact", Charge(UNLIMITED, _RHO))
     learned = await _learn(store, private)
     (ledger,) = await store.ledgers([b"exact person"])
-    return int(learned.added) + (ledger != Ledger(feedback=EXACT))
+    return bool(learned.added) + (ledger != Ledger(feedback=EXACT))
 
 
 def examine_store(opened: OpenStore, question: Callable[[Store], Awaitable[float]]) -> Finding:

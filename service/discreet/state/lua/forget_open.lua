@@ -1,7 +1,7 @@
 -- Erases the open decisions of a principal.
 --
 -- KEYS[1] = open decisions: sorted set of names, score = when they are due, in ms
--- KEYS[2] = hash of name to content, and of a name and an item's place to nothing once it is counted
+-- KEYS[2] = contents: hash of names, and of names with an item's place
 -- ARGV[1] = how the principal's names begin
 -- returns how many there were
 

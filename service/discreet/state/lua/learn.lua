@@ -12,8 +12,9 @@
 -- KEYS[3] = counts: hash of principal to number of records since the last freeze
 -- KEYS[4] = open sums: set of names of blocks; a block lies under this key followed by its name
 -- KEYS[5] = own sums: set of principals; a principal's sums lie under this key followed by it
--- KEYS[6] = hash of open decisions: name to content, and of a name and an item's place to nothing
---           once it is counted (only where decisions are awaited)
+-- KEYS[6] = contents of open decisions: hash of name to content, and of a name and an item's place
+--           to the reward that is held for it, or "c" once it is counted (only where decisions are
+--           awaited)
 -- ARGV[1] = reward
 -- ARGV[2] = the claim's time to live in ms
 -- ARGV[3] = principal
@@ -23,11 +24,13 @@
 -- ARGV[6] = the purpose
 -- ARGV[7] = the decision's name (with KEYS[6])
 -- ARGV[8] = the field of this item of it (with KEYS[6])
--- ARGV[9] = 1 if this is the default, which counts once, while the decision is open; else 0
+-- ARGV[9] = with KEYS[6]: empty for feedback, which is held while the decision is open. To count the
+--           item at last: the reward that was held for it, or "-" if none was
 -- ARGV[7…], with KEYS[6] ARGV[10…] = for each block its name (empty: the principal's own), its
 --            number of increments, and field and amount of each
--- returns {1 = counted | 2 = duplicate | 3 = conflict | -1 = overflow | -2 = unreadable,
---          1 = added | 0 = not, the three columns of the price (empty if none), ledger after}
+-- returns {1 = counted | 2 = duplicate | 3 = conflict | 4 = held | 5 = another reward is held by now |
+--          -1 = overflow | -2 = unreadable, 1 = added | 0 = not | 2 = not yet, the three columns of
+--          the price (empty if none), ledger after}
 
 local function unreadable()
     return {-2, 0, '', ''}
@@ -43,14 +46,22 @@ local window = turn_windows(ledger, tonumber(ARGV[5]), now)
 
 local OPEN = KEYS[6]
 local is_open = OPEN and redis.call('HEXISTS', OPEN, ARGV[7]) == 1
-if OPEN and ARGV[9] == '1' and (not is_open or redis.call('HEXISTS', OPEN, ARGV[8]) == 1) then
-    return {2, 0, '', pack_ledger(ledger)}
+local held = is_open and redis.call('HGET', OPEN, ARGV[8])
+local settles = OPEN and ARGV[9] ~= ''
+if settles then
+    if not is_open or held == 'c' then
+        return {2, 0, '', pack_ledger(ledger)}
+    elseif (held or '-') ~= ARGV[9] then
+        return {5, 2, '', pack_ledger(ledger)}
+    end
+elseif held and held ~= 'c' then
+    return {held == ARGV[1] and 2 or 3, 2, '', pack_ledger(ledger)}
 end
 
 -- Notes for as long as the decision is open that this item of it was counted: claims lapse.
 local function note_counted()
     if is_open then
-        redis.call('HSET', OPEN, ARGV[8], '')
+        redis.call('HSET', OPEN, ARGV[8], 'c')
     end
 end
 
@@ -60,6 +71,12 @@ if claimed then
     local added = claimed:sub(1, 1) ~= '!'
     local reward = added and claimed or claimed:sub(2)
     return {reward == ARGV[1] and 2 or 3, added and 1 or 0, '', pack_ledger(ledger)}
+end
+
+if is_open and not settles then
+    redis.call('HSET', OPEN, ARGV[8], ARGV[1])
+    count_write()
+    return {4, 2, '', pack_ledger(ledger)}
 end
 
 -- n records that share one noise cost n^2 times the rho of one, so the n-th adds 2n - 1 times. They

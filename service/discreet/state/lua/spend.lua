@@ -3,7 +3,7 @@
 -- KEYS[1] = ledger
 -- KEYS[2] = markers of the same principal: sorted set, score = when they lapse, in ms (optional)
 -- last two KEYS = open decisions of a recommender: sorted set of names, score = when they are due,
---                 in ms; and hash of name to content (both or neither)
+--                 in ms; and hash of name to number of items and content (both or neither)
 -- ARGV[1] = three columns of the charge and three of the limit, packed like an account
 -- ARGV[2] = the account
 -- ARGV[3] = the length of the limit's window in seconds; 0 if it is for ever
