@@ -109,6 +109,7 @@ async def test_every_operation_has_an_id_a_tag_and_a_description() -> None:
         assert one["tags"]
         assert one["description"]
     assert document["components"]["securitySchemes"] == {
-        "ApiKey": {"type": "http", "scheme": "bearer"}
+        "ApiKey": {"type": "http", "scheme": "bearer"},
+        "SubscriptionKey": {"type": "apiKey", "in": "header", "name": "Ocp-Apim-Subscription-Key"},
     }
     assert "GuaranteeCard" in document["components"]["schemas"]

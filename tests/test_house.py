@@ -274,6 +274,7 @@ ELSEWHERE = {
     "api/items_schemas.py": "tests/api/test_items.py",
     "api/family_routes.py": "tests/api/test_documentation.py",
     "api/peers_schemas.py": "tests/api/test_peers.py",
+    "api/personalizer_schemas.py": "tests/api/test_personalizer.py",
     "api/voters_schemas.py": "tests/api/test_voters.py",
     "hub/errors.py": "tests/hub/test_routes.py",
     "hub/schema.py": "tests/hub/test_database.py",

@@ -22,6 +22,7 @@ from discreet.api import (
     operations,
     page,
     peers,
+    personalizer,
     recommenders,
     reference,
     statements,
@@ -167,6 +168,7 @@ def create_app(
         devices.router,
         *FAMILY_ROUTERS,
         peers.router,
+        personalizer.router,
         operations.router,
     ):
         app.include_router(router)
@@ -248,6 +250,13 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         schema = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
         components["schemas"].update(schema.pop("$defs", {}))
         components["schemas"]["ProblemDocument"] = schema
-        components["securitySchemes"] = {BEARER: {"type": "http", "scheme": "bearer"}}
+        components["securitySchemes"] = {
+            BEARER: {"type": "http", "scheme": "bearer"},
+            personalizer.SUBSCRIPTION: {
+                "type": "apiKey",
+                "in": "header",
+                "name": personalizer.KEY_HEADER,
+            },
+        }
         app.openapi_schema = document
     return app.openapi_schema

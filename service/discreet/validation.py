@@ -14,7 +14,7 @@ _LONGEST_FIELD = 120
 
 _SOURCES = frozenset({"body", "query", "path", "header"})
 _TAG_ERRORS = frozenset({"union_tag_invalid", "union_tag_not_found"})
-_NAMED = re.compile(r"([a-z_0-9.\[\]]+): (.+)")
+_NAMED = re.compile(r"([A-Za-z_0-9.\[\]]+): (.+)")
 """How a validator of a whole object says which of its fields is wrong."""
 
 _MESSAGES = {

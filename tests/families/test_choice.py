@@ -210,3 +210,4 @@ def test_a_list_of_the_best_pays_for_what_is_drawn() -> None:
     assert choice.events(available=9, limit=7) == (Repeated(RandomisedResponse(0.5), 2),)
     first, second = choice.draw(np.array([0.0, 5.0, 1.0]), 3, SeededNoise(0))
     assert first.slot != second.slot
+    assert choice.draw(np.array([]), 3, SeededNoise(0)) == ()

@@ -9,7 +9,7 @@ only one family has, by `part_of`.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Annotated, Any, TypedDict, TypeVar
 
 from fastapi import Depends
@@ -38,7 +38,6 @@ from discreet.errors import NotAllowed, NotAuthenticated, Overloaded, UnknownCod
 from discreet.metrics import Metrics
 
 BEARER = "ApiKey"
-_BODIES = frozenset({"POST", "PUT", "PATCH"})
 
 register_url_convertor("segment", SegmentConvertor())
 
@@ -212,14 +211,18 @@ class ScopedRoute(APIRoute):
             opened = live(request)
             async with slow_if_wrong(request):
                 await self.authorise(request)
-                if request.method in _BODIES:
+                if self.body_field is not None:
                     request = await _with_checked_body(request, opened["most_body_bytes"])
                 if self.always:
                     return await handle(request)
-                async with room_beside(opened["admission"]):
+                async with self.room(opened["admission"]):
                     return await handle(request)
 
         return handler
+
+    def room(self, admission: Admission) -> AbstractAsyncContextManager[None]:
+        """Return the room in which requests to this route are answered."""
+        return room_beside(admission)
 
 
 @asynccontextmanager

@@ -244,6 +244,7 @@ class RecommenderRegistry:
                 return made
             # Built before it is stored: a document that cannot be served must not be stored.
             built = await asyncio.to_thread(self._build, name, made.after)
+            built.require_alone(self.loaded())
             if standing is None:
                 await fix_ledger(self._store, name, made.after.document.ledger)
             await fix_terms(self._store, built, self._snapshot.recommenders.get(name))

@@ -134,9 +134,24 @@ class DecidingRecommender(ABC, Generic[M]):
             raise UnknownRecommender(f"not supported by {self.algorithm}: {purpose}")
         return found
 
+    def offers(self, kind: type) -> bool:
+        """Tell whether `part` would find this."""
+        return kind in self._parts
+
     def offer(self, part: object) -> None:
         """Let `part` find this."""
         self._parts[type(part)] = part
+
+    def require_alone(self, others: "Sequence[DecidingRecommender[Any]]") -> None:
+        """Raise `InvalidArgument` if another offers a part that one alone can.
+
+        Such a part names the field of the document that asks for it (`ALONE`).
+        """
+        for kind in self._parts:
+            field = getattr(kind, "ALONE", None)
+            for other in others if field is not None else ():
+                if other.name != self.name and other.offers(kind):
+                    raise InvalidArgument(f"{field}", f"only one can have it: {other.name} does")
 
     def key(self, purpose: bytes, which: bytes = b"") -> bytes:
         """Return the name under which the store keeps something of this recommender."""

@@ -348,6 +348,8 @@ class BestChoice(UtilityChoice):
         """Return the positions of different items, with their propensities."""
         ranking = np.argsort(-utilities, kind="stable").tolist()
         count = min(self.most_drawn(limit), len(ranking))
+        if not count:
+            return ()
         drawn = self._response.choose_several(ranking=ranking, count=count, noise=noise).value
         shares = self._response.propensities(ranking=ranking, chosen=drawn)
         return tuple(map(Choice, drawn, shares))

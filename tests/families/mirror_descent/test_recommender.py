@@ -261,6 +261,10 @@ async def test_the_best_is_drawn_by_randomised_response_if_the_document_says_so(
     share = sum(one.decision.items == ("tea",) for one in found) / 400
     assert share == pytest.approx(math.exp(2) / (math.exp(2) + 1), abs=0.13)
     assert "randomised response" in recommender.guarantee().answers.mechanism
+    for weight in (0.01, 0.0):
+        knowing(recommender, f7=weight)
+        nothing = await answer(recommender, exclude=["tea", "milk"])
+        assert nothing.decision.items == ()
 
 
 async def test_feedback_names_one_of_several_candidates() -> None:

@@ -24,6 +24,7 @@ from discreet.families.documents import (
     protection,
 )
 from discreet.families.mirror_descent.sparse import MOST_VALUE
+from discreet.families.nested import PersonalizerDocument
 from discreet.families.rewards import RewardedDocument
 
 MOST_NEIGHBOURS = 32
@@ -156,6 +157,11 @@ class MirrorDescentDocument(RewardedDocument):
         default=5.0, ge=0.1, le=86_400, description="Between two mixing rounds."
     )
     privacy: MirrorPrivacyDocument = MirrorPrivacyDocument()
+    personalizer: PersonalizerDocument | None = Field(
+        default=None,
+        description="Given: this recommender answers Personalizer's calls, whose features are "
+        "hashed into `features.dimension` positions.",
+    )
 
     def fixed(self) -> Mapping[str, object]:
         """Sums of another shape cannot be carried over; nor can records be worth another noise."""
@@ -191,6 +197,12 @@ class MirrorDescentDocument(RewardedDocument):
             raise UnusableItem(
                 f"must be from -{MOST_VALUE:g} to {MOST_VALUE:g}", field="features.values"
             )
+
+    @model_validator(mode="after")
+    def _room_to_hash(self) -> Self:
+        if self.personalizer is not None and self.features.dimension is None:
+            raise ValueError("personalizer: needs features.dimension, into which it hashes")
+        return self
 
     @model_validator(mode="after")
     def _distinct_neighbours(self) -> Self:

@@ -178,8 +178,8 @@ class MirrorRanking:
         order = np.random.default_rng(noise.bits(_SEED_BITS)).permutation(len(margins))
         law = self._law(model, margins, choice)
         if explores or not model.nonzeros:
-            drawn = [Choice(at, 1 / len(margins)) for at in range(choice.most_drawn(limit))]
-            drawn = drawn[: len(margins)]
+            count = min(choice.most_drawn(limit), len(margins))
+            drawn = [Choice(at, 1 / len(margins)) for at in range(count)]
         else:
             drawn = list(choice.draw(_utilities(model, margins, choice)[order], limit, noise))
         # The first item's probability is over both ways to draw it; the others' given this way.

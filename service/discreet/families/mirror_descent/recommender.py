@@ -34,6 +34,7 @@ from discreet.families.mirror_descent.sync import (
     NeighbourNodes,
     write_message,
 )
+from discreet.families.nested import NestedReader
 from discreet.families.observer import FamilyCounter, FamilyGauge, ReleasedFigures
 from discreet.families.questions import (
     Ask,
@@ -110,6 +111,11 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
         self._mixture: NodeSums | None = None
         self._mixture_version = -1
         self._message: ModelMessage | None = None
+        if document.personalizer is not None:
+            shape = document.features
+            self.offer(
+                NestedReader(document.personalizer, dimension=shape.size, most=shape.most_nonzeros)
+            )
         self.offer(ModelExchange(name=name, message=self.message, observer=resources.observer))
 
     def guarantee(self) -> GuaranteeCard:
