@@ -123,7 +123,7 @@ def _feedback(request: schemas.FeedbackRequest) -> Feedback:
 def _ask_within(grant: KeyGrant, ask: Ask) -> Ask:
     grant.require_recommender(ask.recommender)
     grant.require_client(ask.client)
-    return ask
+    return ask if grant.client is None else ask._replace(personal=True)
 
 
 RECOMMEND: DirectOperation[schemas.RecommendRequest, Ask, Recommendation] = DirectOperation(

@@ -47,6 +47,7 @@ MADE_UP = "retry-"
 """How event ids begin that callers are told, and did not choose."""
 MADE_UP_SECONDS = 120
 _MADE_UP_BYTES = 16
+_MADE_UP_LENGTH = len(MADE_UP) + 2 * _MADE_UP_BYTES
 _STORED = Recommendation._fields.index("described")
 """Fields of an answer that are stored: the catalogue may have changed by the next time."""
 
@@ -75,8 +76,7 @@ class StoredAnswers:
         fresh: Callable[[RetryMark], Awaitable[Recommendation]],
     ) -> StoredAnswer:
         """Return the answer under the question's event id, making it with `fresh` if need be."""
-        assert ask.event_id is not None
-        event, ttl = self._principals.event(ask.event_id), _kept(recommender)
+        event, ttl = self._event(ask, client), _kept(recommender)
         fingerprint = self._fingerprint(ask)
         claiming = self._store.claim_event(event=event, fingerprint=fingerprint, ttl=ttl)
         erasures = await self._tombstones.count(client)
@@ -128,6 +128,14 @@ class StoredAnswers:
                 "no recommendation was made under that event_id, or it has expired"
             )
         return self._open(event.answer)[0].recommendation_id
+
+    def _event(self, ask: Ask, client: bytes) -> bytes:
+        """Return the name of an event: a person's own key has names of its own, so that it can
+        neither find out which event ids others use nor take one before they do."""
+        assert ask.event_id is not None
+        told = ask.event_id.startswith(MADE_UP) and len(ask.event_id) == _MADE_UP_LENGTH
+        own = ask.personal and not told  # what we made up, nobody can guess
+        return self._principals.event(f"\0{client.hex()} {ask.event_id}" if own else ask.event_id)
 
     def _open(self, sealed: bytes) -> tuple[Recommendation, int]:
         """Return a stored answer, and after how many erasures of its client it was made."""

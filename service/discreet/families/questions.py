@@ -48,6 +48,8 @@ class Ask(NamedTuple):
     """Whether the decision awaits a reward at once, or once it is activated."""
     full: bool = False
     """Whether the answer describes its items."""
+    personal: bool = False
+    """Whether the key is one person's: then the event id is too, and meets nobody else's."""
 
 
 def refuse_unused(ask: Ask, *, uses: Sequence[str] = ()) -> None:
