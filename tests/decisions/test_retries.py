@@ -86,6 +86,21 @@ async def test_what_is_public_is_compared(
         await ask(services, event_id="click-1", **change)
 
 
+async def test_the_event_ids_of_a_persons_key_meet_nobody_elses(
+    services: DecisionServices,
+) -> None:
+    shops = await ask(services, event_id="order-1")
+    own = await ask(services, client="eve", event_id="order-1", personal=True)
+    assert await ask(services, client="eve", event_id="order-1", personal=True) == own
+    await ask(services, client="eve", event_id="order-2", personal=True)
+    assert (await ask(services, event_id="order-2")).items
+    assert await ask(services, event_id="order-1") == shops
+    # Erasing the client finds them all the same.
+    assert (await services.clients.erase("eve")).certificate.events == 2
+    again = await ask(services, client="eve", event_id="order-1", personal=True)
+    assert again.recommendation_id != own.recommendation_id
+
+
 async def test_nothing_private_is_in_the_fingerprint(services: DecisionServices) -> None:
     fingerprint = services.recommend._stored._fingerprint
     plain = Ask("films", "c", candidates=["a"])
@@ -117,8 +132,11 @@ class ForgetfulStore(MemoryStore):
         return Ready([StoreUnavailable("lost")] * len(debits)) if self.losing else made
 
 
+@pytest.mark.parametrize("personal", [False, True])
 @pytest.mark.parametrize("event_id", [None, "mine"])
-async def test_a_debit_whose_answer_was_lost_is_made_once(event_id: str | None) -> None:
+async def test_a_debit_whose_answer_was_lost_is_made_once(
+    event_id: str | None, personal: bool
+) -> None:
     store = ForgetfulStore()
     services = await opened(store)
     await services.registry.put("films", document())
@@ -129,16 +147,16 @@ async def test_a_debit_whose_answer_was_lost_is_made_once(event_id: str | None) 
 
     store.losing = True
     with pytest.raises(StoreUnavailable) as lost:
-        await ask(services, event_id=event_id)
+        await ask(services, event_id=event_id, personal=personal)
     store.losing = False
     assert await spent() == 1.0
     named = lost.value.event_id
     assert named is not None
     assert event_id in (None, named)
-    answer = await ask(services, event_id=named)
+    answer = await ask(services, event_id=named, personal=personal)
     assert answer.personalised
     assert await spent() == 1.0, "the retry was free"
-    assert await ask(services, event_id=named) == answer
+    assert await ask(services, event_id=named, personal=personal) == answer
     assert (await ask(services)).personalised
     assert await spent() == 2.0
     await services.close()
