@@ -75,3 +75,12 @@ def test_people_have_the_released_mean_and_spread() -> None:
     rows = SPACE.rows(CONTEXTS)
     assert np.allclose(estimates.people.mean(axis=0), rows.mean(axis=0), atol=0.05)
     assert np.allclose(estimates.people.std(axis=0), rows.std(axis=0), atol=0.08)
+
+
+def test_items_are_not_believed_to_differ_by_more_than_rare_rewards_can() -> None:
+    """At 2% and much noise nothing is known: estimates stay within a few percent."""
+    rare = np.clip(MEANS * 0.04, 0, 1)
+    for seed in range(3):
+        sums = summed(SPACE, CONTEXTS[:3_000], rare[:3_000], seed=seed, deviation=7.0)
+        found = fit_linear(SPACE, sums, ITEMS).means(SPACE.rows(CONTEXTS[:500]), ITEMS)
+        assert (found.mean(axis=0) - found.mean()).std() < 0.02

@@ -21,8 +21,9 @@ from discreet.families.documents import (
 from discreet.families.rewards import RewardedDocument
 
 EXACT_RELEASES = ReleasesDocument(seconds=0.5, growth=0.01)
-PRIVATE_RELEASES = ReleasesDocument(seconds=10.0, growth=0.2, longest=14_400.0)
-"""Noise is drawn for every release, so with private feedback there should be few of them."""
+PRIVATE_RELEASES = ReleasesDocument(seconds=10.0, growth=0.2, longest=86_400.0)
+"""Noise is drawn for every release, so with private feedback there should be few of them. A day is
+the longest because several records of a client in one release cost more than in several."""
 
 
 class ContextualExplorationDocument(Document):
@@ -32,7 +33,8 @@ class ContextualExplorationDocument(Document):
         default=0.02,
         ge=0,
         le=1,
-        description="The least share of answers that explore. While little is known it is more.",
+        description="The least share of answers that explore. While little is known it is more; "
+        "less with fewer than 100 items that were all tried if both dials are off.",
     )
 
 

@@ -103,6 +103,15 @@ def posterior(
     return coefficients, covariance
 
 
+def differing(assumed: Floats, rate: float) -> Floats:
+    """Return how much items are assumed to differ around this rate; `assumed` is for a half.
+
+    Tastes move odds by a factor, so means differ in proportion to rate (1 - rate).
+    """
+    scaled: Floats = assumed * (4.0 * rate * (1.0 - rate)) ** 2
+    return scaled
+
+
 def overall_rate(liked: float, shown: float, doubt: float) -> float:
     """Return the share that is liked, kept from 0 and 1; it starts at a half, for `doubt`."""
     return min(max((liked + 0.5 * doubt) / (max(shown, 0.0) + doubt), 0.002), 0.998)

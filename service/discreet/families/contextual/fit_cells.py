@@ -11,6 +11,7 @@ import numpy as np
 from discreet.families.choice import Floats
 from discreet.families.contextual.estimates import (
     Estimates,
+    differing,
     empirical_bayes,
     overall_rate,
     posterior,
@@ -42,6 +43,7 @@ def fit_cells(space: CellSpace, sums: ContextualSums, slots: np.ndarray) -> Esti
     thinned = np.where(count > 0, sums.count2[slots] / np.maximum(count, _TINY), 1.0)
     trusted = count / (count * 0.2 * thinned + variance + _TINY) * occupied
     rate = overall_rate(float((trusted * liked).sum()), float((trusted * count).sum()), 10.0)
+    assumed = differing(assumed, rate)
     spread = max(rate * (1.0 - rate), 0.003) * thinned
     noise = variance * ((1.0 - rate) ** 2 + rate**2)
     surplus = liked - rate * shown

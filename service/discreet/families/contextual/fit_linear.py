@@ -22,6 +22,7 @@ from scipy.special import ndtri
 from discreet.families.choice import Floats
 from discreet.families.contextual.estimates import (
     Estimates,
+    differing,
     empirical_bayes,
     overall_rate,
     posterior,
@@ -62,6 +63,7 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
     shown = _centred((sums.liked + sums.disliked)[slots], centre)
     trusted = count / (count * 0.2 * thinned + variance + _TINY)
     rate = overall_rate(float((trusted * liked[:, 0]).sum()), float((trusted * count).sum()), 10.0)
+    assumed = differing(_ASSUMED, rate)
     noise = variance * ((1.0 - rate) ** 2 + rate**2)
     spread = max(rate * (1.0 - rate), 0.003) * np.maximum(thinned, _TINY)
     # Where the items' own people lie, as far as noise lets one see.
@@ -85,13 +87,13 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
     strength = float((weight * count).sum())
     observed = (weight[:, None] * surplus).sum(axis=0)
     common = np.linalg.solve(
-        whole * strength + np.diag(2.0 / _ASSUMED[groups]) + _JITTER * np.eye(size), observed
+        whole * strength + np.diag(2.0 / assumed[groups]) + _JITTER * np.eye(size), observed
     )
     if noisy:
         # The noise of entries does not shrink with the spread of psi as the signal does.
         doubt = float((weight**2 * noise).sum()) / max(strength, _TINY)
         common = np.linalg.solve(
-            whole * strength + np.diag(2.0 / _ASSUMED[groups] + doubt) + _JITTER * np.eye(size),
+            whole * strength + np.diag(2.0 / assumed[groups] + doubt) + _JITTER * np.eye(size),
             observed,
         )
 
@@ -113,7 +115,7 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
         return precision, evidence
 
     most = np.argsort(-count, kind="stable")[:_ITEMS_FITTED]
-    variances = empirical_bayes(*likelihood(most), groups, _ASSUMED, _ASSUMED)
+    variances = empirical_bayes(*likelihood(most), groups, assumed, assumed)
     # Variances are kept in directions in which people spread, scaled by how much items differ.
     scale = np.sqrt(variances[groups])
     _, turned = np.linalg.eigh(scale[1:, None] * everybody * scale[1:])

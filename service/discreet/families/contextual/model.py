@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtr
 
 from discreet.families.choice import (
@@ -52,8 +53,11 @@ from discreet.privacy.noise import NoiseSource
 
 OPTIMISM = 0.3
 """Standard errors by which an item's mean is flattered, in the shortlist and in the choice;"""
-UNPROTECTED_OPTIMISM = 1.5
+UNPROTECTED_OPTIMISM = 2.0
 """more where neither dial is on: no draw explores by chance, and no noise hides what was found."""
+MANY = 100
+"""With fewer items the least share of exploring answers falls there in proportion, once every item
+has been tried: optimism explores and knows where, but one item after the other."""
 TRIED = 10.0
 """Visits after which an item has been tried, as far as noise lets one tell."""
 
@@ -136,6 +140,7 @@ class ContextualModel:
         self._visible = visible
         self._rate = exploration_rate
         unprotected = rule.epsilon is None and not sums.variance.any()
+        self._unprotected = unprotected
         self._optimism = UNPROTECTED_OPTIMISM if unprotected else OPTIMISM
         self._response = None if rule.epsilon is None else ShortlistResponse(epsilon=rule.epsilon)
 
@@ -162,7 +167,10 @@ class ContextualModel:
             if self._rate:
                 exact_cells = isinstance(self.space, CellSpace) and not self.sums.variance.any()
                 eagerness = _EAGERNESS_EXACT_CELLS if exact_cells else _EAGERNESS
-                chance = self._rate + (1.0 - self._rate) * min(1.0, eagerness * gain) ** 2
+                least = self._rate
+                if self._unprotected and not self._untried().any():
+                    least *= min(1.0, len(visible) / MANY)
+                chance = least + (1.0 - least) * min(1.0, eagerness * gain) ** 2
         rank = np.full(slots, 2)
         rank[visible] = 1
         rank[listed] = 0
@@ -198,13 +206,17 @@ class ContextualModel:
             most = min(float(by_item.sum()), most * (odds - 1.0) / (odds + len(listed) - 1.0))
         gain = most / max(worth, 1e-6)
         weights = (1.0 - _ALIKE) * by_item / by_item.sum() + _ALIKE / len(by_item)
-        sums = self.sums
-        tried = sums.count[self._visible].sum(axis=1)
-        doubt = 2.0 * np.sqrt(sums.variance[self._visible].max(axis=1))
-        untried = tried < TRIED + doubt
+        untried = self._untried()
         if untried.any():
             weights = 0.5 * weights + 0.5 * untried / untried.sum()
         return np.ceil(_CURIOSITY_STEPS * weights).astype(np.int64), gain
+
+    def _untried(self) -> npt.NDArray[np.bool_]:
+        """Return which visible items have hardly been tried, as far as noise lets one tell."""
+        tried = self.sums.count[self._visible].sum(axis=1)
+        doubt = 2.0 * np.sqrt(self.sums.variance[self._visible].max(axis=1))
+        untried: npt.NDArray[np.bool_] = tried < TRIED + doubt
+        return untried
 
     def _private_gains(
         self, means: Floats, improvement: Floats, among: Floats
