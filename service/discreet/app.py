@@ -120,6 +120,7 @@ def create_app(
                 token_keys=settings.token_keys,
                 api_keys=settings.api_keys,
                 peers=gateway,
+                decisions_folder=settings.data_dir / "decisions",
                 rates=KeyRates(
                     operators=settings.key_requests_per_second,
                     devices=settings.device_requests_per_second,

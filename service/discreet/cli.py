@@ -19,6 +19,7 @@ COMMANDS = (
     ("items", "import a catalogue from a file into a running server, or export it"),
     ("store", "begin an empty store, look at one, or accept one that lost something"),
     ("audit", "check every privacy claim, and that planted faults are caught"),
+    ("decisions", "print the decisions that a recommender logged to the store"),
     ("evaluate", "estimate from a log what recommenders would earn, and how sure that is"),
     ("simulate", "choose an epsilon on synthetic or logged data, or send synthetic traffic"),
     ("reproduce", "repeat a paper's evaluation; its numbers beside ours"),

@@ -113,4 +113,4 @@ async def remove_recommender(registry: Registry, name: str, condition: Condition
 )
 async def show_guarantee(registry: Registry, name: str) -> Any:
     """Show what a recommender promises: who is protected against whom, and at what price."""
-    return (await registry.find(name)).guarantee()
+    return (await registry.find(name)).card()

@@ -275,8 +275,8 @@ def _missing(text: str | None) -> float | None:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not 0.0 <= value <= 1.0:
-        raise InvalidArgument("--missing-reward", "must be a number from 0 to 1, or skip")
+    if not math.isfinite(value):
+        raise InvalidArgument("--missing-reward", "must be a number, or skip")
     return value
 
 

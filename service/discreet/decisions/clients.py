@@ -1,13 +1,16 @@
 """What is kept about one client, shown and erased."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from discreet.decisions.decision_log import DecisionLog, pseudonym_of
 from discreet.decisions.devices import Devices
-from discreet.decisions.erasure import ErasureCertificate, is_seal, sealed_content
+from discreet.decisions.erasure import REMAINS, ErasureCertificate, is_seal, sealed_content
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.families.budgets import PrivacyReport
+from discreet.families.contract import Recommender
 from discreet.state.principals import Principals
 from discreet.state.stores import Store
 from discreet.state.tombstones import Tombstones
@@ -40,12 +43,14 @@ class Clients:
         devices: Devices,
         principals: Principals,
         clock: Callable[[], float],
+        decision_log: DecisionLog,
     ) -> None:
         self._store = store
         self._registry = registry
         self._devices = devices
         self._principals = principals
         self._clock = clock
+        self._decision_log = decision_log
         self._tombstones = Tombstones(store)
 
     async def budget(self, *, recommender: str, client: str) -> BudgetReport:
@@ -83,6 +88,9 @@ class Clients:
                 for one in recommenders
             )
         )
+        lines = await asyncio.gather(
+            *(self._decision_log.forget(one, client) for one in recommenders)
+        )
         certificate = ErasureCertificate(
             client=client,
             # By the store's clock, once all were marked. Without recommenders nothing is.
@@ -91,9 +99,11 @@ class Clients:
             events=sum(event is not None for event in found),
             devices=devices,
             open_decisions=sum(awaited),
+            logged=sum(lines),
             records={
                 one.name: count for one, count in zip(recommenders, forgotten, strict=True) if count
             },
+            remains={**REMAINS, **_left_in_logs(recommenders, principals)},
         )
         content = sealed_content(certificate.content())
         return Erased(certificate, self._principals.certificate(content).hex())
@@ -101,3 +111,19 @@ class Clients:
     def verify(self, *, certificate: object, seal: str) -> bool:
         """Tell whether this service made this certificate, and nobody changed it since."""
         return is_seal(seal, self._principals.certificate(sealed_content(certificate)))
+
+
+def _left_in_logs(
+    recommenders: Sequence[Recommender[Any]], principals: Mapping[str, bytes]
+) -> dict[str, str]:
+    """Return what decision logs keep that an erasure cannot reach, with what to look for."""
+    left = {}
+    for one in recommenders:
+        log = one.stored.document.log
+        if log is not None and log.to != "stream":
+            until = f"until it is {log.keep} old" if log.to == "file" else "for its own time"
+            left[f"decision_log_{one.name}"] = (
+                f"lines about the client in what {one.name} wrote to {log.to}, {until}; they have "
+                f'"client":"{pseudonym_of(one, principals[one.name])}"'
+            )
+    return left

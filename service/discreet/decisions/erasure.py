@@ -45,6 +45,7 @@ class ErasureCertificate:
     events: int
     devices: int
     open_decisions: int
+    logged: int
     records: Mapping[str, int]
     remains: Mapping[str, str] = field(default_factory=lambda: dict(REMAINS))
 
@@ -59,6 +60,7 @@ class ErasureCertificate:
                 "stored_answers": self.events,
                 "device_keys": self.devices,
                 "open_decisions": self.open_decisions,
+                "logged_lines": self.logged,
                 "records": dict(self.records),
             },
             "remains": dict(self.remains),

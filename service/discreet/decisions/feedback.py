@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from discreet.decisions.batcher import Batcher
+from discreet.decisions.decision_log import DecisionLog
 from discreet.decisions.lane import LongWorkLane
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.decisions.retries import StoredAnswers
@@ -52,6 +53,7 @@ class FeedbackRequests:
         observer: Observer,
         clock: Callable[[], float],
         lane: LongWorkLane,
+        decision_log: DecisionLog,
     ) -> None:
         self._registry = registry
         self._sealer = sealer
@@ -59,7 +61,8 @@ class FeedbackRequests:
         self._observer = observer
         self._clock = clock
         self._lane = lane
-        self._batcher: Batcher[PendingFeedback, Receipt] = Batcher(_record)
+        self._decision_log = decision_log
+        self._batcher: Batcher[PendingFeedback, Receipt] = Batcher(self._record)
 
     async def record(self, feedback: Feedback) -> Receipt:
         """Count one reward once, together with those that arrive in the same turn."""
@@ -86,10 +89,21 @@ class FeedbackRequests:
         for recommender, group in together.items():
             for start in range(0, len(group), _MOST_TOGETHER):
                 some = group[start : start + _MOST_TOGETHER]
-                record = partial(_record, recommender, [pending for _, pending in some])
+                record = partial(self._record, recommender, [pending for _, pending in some])
                 outcomes = await self._lane.piece(record)
                 for (position, _), outcome in zip(some, outcomes, strict=True):
                     receipts[position] = outcome
+        return receipts
+
+    async def _record(
+        self, recommender: Recommender[Any], many: Sequence[PendingFeedback]
+    ) -> Sequence[Receipt | DiscreetError]:
+        try:
+            receipts = await recommender.record_feedback(many)
+        except DiscreetError as error:
+            return [error] * len(many)
+        if recommender.stored.document.log is not None:
+            self._decision_log.fed_back(recommender, many, receipts)
         return receipts
 
     async def token_of(self, feedback: Feedback | Activation) -> str:
@@ -144,12 +158,3 @@ class FeedbackRequests:
 
 _NOT_RECORDED = UnknownDecision("nothing became of this feedback")
 """Stands where no receipt has been written yet."""
-
-
-async def _record(
-    recommender: Recommender[Any], many: Sequence[PendingFeedback]
-) -> Sequence[Receipt | DiscreetError]:
-    try:
-        return await recommender.record_feedback(many)
-    except DiscreetError as error:
-        return [error] * len(many)

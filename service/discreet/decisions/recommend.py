@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from discreet.decisions.batcher import Batcher
+from discreet.decisions.decision_log import DecisionLog
 from discreet.decisions.lane import LONG, PIECE, LongWorkLane
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.decisions.retries import StoredAnswers
@@ -56,8 +57,8 @@ class MarkedQuestion(NamedTuple):
     """A question, and the mark of the caller's event under which it is debited once."""
 
     question: Question
+    ask: Ask
     mark: RetryMark | None = None
-    activate: bool = True
 
 
 class _Placed(NamedTuple):
@@ -80,6 +81,7 @@ class RecommendRequests:
         observer: Observer,
         clock: Callable[[], float],
         lane: LongWorkLane,
+        decision_log: DecisionLog,
     ) -> None:
         self._registry = registry
         self._sealer = sealer
@@ -87,6 +89,7 @@ class RecommendRequests:
         self._observer = observer
         self._clock = clock
         self._lane = lane
+        self._decision_log = decision_log
         self._batcher: Batcher[MarkedQuestion, Recommendation] = Batcher(self.answer)
 
     async def recommend(self, ask: Ask) -> Recommendation:
@@ -104,8 +107,7 @@ class RecommendRequests:
         if size >= LONG:
             return await self._lane.single(size, partial(self._one, recommender, ask, question))
         if ask.event_id is None:
-            marked = MarkedQuestion(question, activate=ask.activate)
-            return await self._batcher.join(recommender, marked)
+            return await self._batcher.join(recommender, MarkedQuestion(question, ask))
         return await self._once(recommender, ask, question)
 
     async def recommend_many(self, asks: Sequence[Ask]) -> list[Recommendation | DiscreetError]:
@@ -143,7 +145,7 @@ class RecommendRequests:
         self, recommender: Recommender[Any], chunk: "Sequence[_Placed]"
     ) -> Sequence[Recommendation | DiscreetError]:
         try:
-            many = [MarkedQuestion(one.question, activate=one.ask.activate) for one in chunk]
+            many = [MarkedQuestion(one.question, one.ask) for one in chunk]
             return await self.answer(recommender, many)
         except DiscreetError as error:
             return [error] * len(chunk)
@@ -164,8 +166,7 @@ class RecommendRequests:
     ) -> Recommendation:
         if ask.event_id is not None:
             return await self._once(recommender, ask, question)
-        marked = MarkedQuestion(question, activate=ask.activate)
-        (answer,) = await self.answer(recommender, [marked])
+        (answer,) = await self.answer(recommender, [MarkedQuestion(question, ask)])
         if isinstance(answer, DiscreetError):
             raise answer
         return answer
@@ -180,8 +181,7 @@ class RecommendRequests:
         async def fresh(mark: RetryMark) -> Recommendation:
             nonlocal drawn
             drawn = True
-            marked = MarkedQuestion(question, mark, ask.activate)
-            (answer,) = await self.answer(recommender, [marked])
+            (answer,) = await self.answer(recommender, [MarkedQuestion(question, ask, mark)])
             if isinstance(answer, DiscreetError):
                 raise answer
             return answer
@@ -212,7 +212,7 @@ class RecommendRequests:
             now=int(self._clock()),
             clients=[one.question.client for one in many],
             marks=[mark.digest for mark in marks],
-            deferred=[not one.activate for one in many],
+            deferred=[not one.ask.activate for one in many],
         )
         opens = seals.open if recommender.awaits else None
         answered: Sequence[Answered | DiscreetError]
@@ -248,6 +248,8 @@ class RecommendRequests:
             )
             answers[row] = answer
             kinds.setdefault((one.outcome, one.charge), []).append(answer)
+            if recommender.stored.document.log is not None:
+                self._decision_log.decided(recommender, many[row].ask, decision, pending)
             if budget is not None and one.ledger is not None and one.charge != FREE:
                 spent = one.ledger.spent(Account.ANSWERS, budget.window)
                 for tenths in budget.reached(spent=spent, charge=one.charge):
@@ -279,7 +281,7 @@ class RecommendRequests:
         if not recommender.awaits:
             return
         left_out = sum(
-            many[row].activate and bool(one.decision.choices) and not one.awaiting
+            many[row].ask.activate and bool(one.decision.choices) and not one.awaiting
             for row, one in good.items()
         )
         if left_out:

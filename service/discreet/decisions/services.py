@@ -8,15 +8,18 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from discreet.decisions.background import Background
 from discreet.decisions.clients import Clients
+from discreet.decisions.decision_log import DecisionLog
 from discreet.decisions.devices import Devices
 from discreet.decisions.feedback import FeedbackRequests
 from discreet.decisions.forwards import ForwardRequests
 from discreet.decisions.keys import KeyRing
 from discreet.decisions.lane import LongWorkLane
+from discreet.decisions.log_sinks import LogFiles, LogStream, StandardOutput
 from discreet.decisions.rates import KeyRates
 from discreet.decisions.recommend import RecommendRequests
 from discreet.decisions.registry import RecommenderRegistry
@@ -33,6 +36,7 @@ from discreet.state.principals import Principals
 from discreet.state.stores import Store
 
 LEASE_SECONDS = 0.25
+DECISIONS_FOLDER = Path(".discreet", "decisions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +56,11 @@ class DecisionServices:
     statements: Statements
     releaser: Releaser
     background: Background
+    decision_log: DecisionLog
 
     async def close(self) -> None:
         """Stop the background work and let go of the store."""
+        await self.decision_log.stop()
         await self.background.stop()
         await self.registry.stop()
         await self.store.close()
@@ -71,6 +77,7 @@ async def open_services(
     clock: Callable[[], float] | None = None,
     lease_seconds: float = LEASE_SECONDS,
     rates: KeyRates | None = None,
+    decisions_folder: Path | None = None,
 ) -> DecisionServices:
     """Open what serves people, with its background work: reproducible noise is refused.
 
@@ -88,8 +95,10 @@ async def open_services(
         clock=clock or store.clock,
         lease_seconds=lease_seconds,
         rates=rates,
+        decisions_folder=decisions_folder,
     )
     services.background.start()
+    services.decision_log.start()
     return services
 
 
@@ -128,6 +137,7 @@ async def _joined(
     clock: Callable[[], float],
     lease_seconds: float,
     rates: KeyRates | None = None,
+    decisions_folder: Path | None = None,
 ) -> DecisionServices:
     await store.open()
     pepper = await store.secret(name="principals", proposal=os.urandom(KEY_BYTES))
@@ -159,8 +169,24 @@ async def _joined(
     )
     answers = StoredAnswers(store=store, principals=principals, sealer=sealer)
     lane = LongWorkLane()
+    decision_log = DecisionLog(
+        sinks={
+            "file": LogFiles(decisions_folder or DECISIONS_FOLDER),
+            "stdout": StandardOutput(),
+            "stream": LogStream(store),
+        },
+        observer=observer,
+        clock=clock,
+        recommenders=loaded,
+    )
     feedback = FeedbackRequests(
-        registry=registry, sealer=sealer, answers=answers, observer=observer, clock=clock, lane=lane
+        registry=registry,
+        sealer=sealer,
+        answers=answers,
+        observer=observer,
+        clock=clock,
+        lane=lane,
+        decision_log=decision_log,
     )
     rewards = Rewards(store=store, feedback=feedback, sealer=sealer, observer=observer, clock=clock)
     background = Background(releaser=releaser, rewards=rewards, recommenders=loaded)
@@ -179,17 +205,24 @@ async def _joined(
             observer=observer,
             clock=clock,
             lane=lane,
+            decision_log=decision_log,
         ),
         feedback=feedback,
         rewards=rewards,
         forwards=ForwardRequests(registry=registry, sealer=sealer, feedback=feedback, clock=clock),
         clients=Clients(
-            store=store, registry=registry, devices=devices, principals=principals, clock=clock
+            store=store,
+            registry=registry,
+            devices=devices,
+            principals=principals,
+            clock=clock,
+            decision_log=decision_log,
         ),
         rates=rates or KeyRates(),
         statements=Statements(store=store, registry=registry),
         releaser=releaser,
         background=background,
+        decision_log=decision_log,
     )
     await registry.start()
     return services

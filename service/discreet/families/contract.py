@@ -19,6 +19,7 @@ Nothing here reads shared sums: only the releaser does (`discreet.decisions.rele
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from discreet.errors import DiscreetError, InvalidArgument, RewardConflict
@@ -61,6 +62,13 @@ class Recommender(DecidingRecommender[M]):
     @abstractmethod
     def guarantee(self) -> GuaranteeCard:
         """Return who is protected against whom, and what that costs."""
+
+    def card(self) -> GuaranteeCard:
+        """Return the guarantee as it is shown, with what the document gives away beside it."""
+        card, log = self.guarantee(), self.stored.document.log
+        if log is None:
+            return card
+        return replace(card, not_covered=(log.reveals(), *card.not_covered))
 
     # Learning.
 
@@ -221,6 +229,12 @@ class Recommender(DecidingRecommender[M]):
     async def erase(self) -> None:
         """Erase what was learned and released, in the store. Ledgers stay."""
         await self.store.erase_sums(generation=self.generation)
+        await self.store.erase(keys=[self.decision_stream])
+
+    @property
+    def decision_stream(self) -> bytes:
+        """The name of the stream that decisions are logged to, if they are."""
+        return self.key(b"decisions")
 
     async def forget(self, client: str) -> int:
         """Erase what is stored about a client; return how many things. Ledgers stay."""

@@ -192,6 +192,36 @@ class ReleasesDocument(Document):
         return max(self.seconds, min(self.growth * max(age, 0.0), self.longest))
 
 
+class DecisionLogDocument(Document):
+    """Writes decisions down in the clear, for `discreet evaluate`."""
+
+    to: Literal["file", "stdout", "stream"] = Field(
+        description="file: JSON lines in the server's folder for decisions; stdout: the same on "
+        "standard output; stream: a stream in the store, read by `discreet decisions`."
+    )
+    sample: Number = Field(
+        default=1.0, gt=0, le=1, description="The share of decisions that is written, by chance."
+    )
+    keep: Window = Field(
+        default="30d",
+        description="How long lines are kept in files and in the stream (12h, 30d, 4w). What "
+        "collects standard output has a retention of its own.",
+    )
+
+    def reveals(self) -> str:
+        """Return what the card says of it."""
+        where = {
+            "file": f"files of the server, for {self.keep}",
+            "stdout": "standard output, kept by whatever collects it",
+            "stream": f"a stream in the store, for {self.keep}",
+        }[self.to]
+        return (
+            f"whoever reads the decision log: {self.sample:.4g} of all decisions are logged in "
+            f"the clear to {where}: the context, what was shown with which probability, and the "
+            "reward, under a keyed digest of the client"
+        )
+
+
 class RecommenderDocument(Document):
     """What is common to all recommenders. `items` may be plain ids or objects."""
 
@@ -218,6 +248,10 @@ class RecommenderDocument(Document):
         strict=True,
         description="How long feedback is accepted, and a retry under one event_id answered alike: "
         "that for two minutes at least.",
+    )
+    log: DecisionLogDocument | None = Field(
+        default=None,
+        description="Write decisions and their rewards down, in the clear. Left out: nothing is.",
     )
 
     def fixed(self) -> Mapping[str, object]:

@@ -36,6 +36,7 @@ class FamilyCounter(StrEnum):
     FORWARDS = "forwards"
     FORWARDS_RECEIVED = "forwards_received"
     NOT_AWAITED = "decisions_not_awaited"
+    NOT_LOGGED = "decisions_not_logged"
 
 
 class FamilyGauge(StrEnum):

@@ -40,6 +40,10 @@ _FAMILY_COUNTERS: dict[FamilyCounter, tuple[str, tuple[str, ...]]] = {
         "Answers that count as nothing without feedback, because as many await a reward as may.",
         (),
     ),
+    FamilyCounter.NOT_LOGGED: (
+        "Decisions that the decision log lacks, because it could not be written fast enough.",
+        (),
+    ),
 }
 """What families count, with its labels beside the recommender. The value names the series."""
 

@@ -9,6 +9,7 @@ A script may touch the keys of one hash tag only, so that everything runs unchan
     queue                       {queue}     messages to other instances
     blob, page                  {key}       values replaced whole, and values written in place
     roster                      {roster}    numbers of names
+    stream                      {stream}    lines that are kept for some time
     lease                       {lease}     who does the background work
     schema, identity, epoch,    {config}    small, read whole
     documents, secrets
@@ -118,6 +119,10 @@ class StoreKeys:
     def roster(self, roster: bytes) -> bytes:
         """Return the key of a hash: name to number."""
         return self._tagged(b"r", roster)
+
+    def stream(self, stream: bytes) -> bytes:
+        """Return the key of a stream of lines, each removed when it is old enough."""
+        return self._tagged(b"x", stream)
 
     def lease(self, lease: bytes) -> bytes:
         """Return the key of a lease's holder. Expires with the lease."""

@@ -12,13 +12,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from discreet.errors import UnknownDecision
 from discreet.state import checks
 from discreet.state.expiring import Expiring
+from discreet.state.memory_streams import MemoryStreams
 from discreet.state.memory_sums import MemorySums
-from discreet.state.memory_values import MemoryValues
 from discreet.state.ready import Failed, Ready
 from discreet.state.stores import Event, Registry
 
 
-class MemoryStore(MemorySums, MemoryValues):
+class MemoryStore(MemorySums, MemoryStreams):
     """Every method of `stores.Store`; `clock` counts seconds since the epoch: it
     decides what has expired and which window it is."""
 
@@ -26,7 +26,7 @@ class MemoryStore(MemorySums, MemoryValues):
         self, *, clock: Callable[[], float] = time.time, rng: random.Random | None = None
     ) -> None:
         MemorySums.__init__(self, clock=clock)
-        MemoryValues.__init__(self, clock=clock)
+        MemoryStreams.__init__(self, clock=clock)
         self._events: Expiring[bytes, Event] = Expiring(clock)
         self._queues: dict[bytes, dict[bytes, bytes]] = {}
         self._documents: dict[str, bytes] = {}

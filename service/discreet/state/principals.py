@@ -19,6 +19,7 @@ class Principals:
         self._holder = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"holder")
         self._code = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"code")
         self._certificate = hashlib.blake2b(key=pepper, digest_size=32, person=b"certificate")
+        self._pseudonym = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"pseudonym")
         self._request = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"request")
 
     def client(self, recommender: str, client: str, *, group: str | None = None) -> bytes:
@@ -59,6 +60,12 @@ class Principals:
         """
         digest = self._certificate.copy()
         digest.update(content)
+        return digest.digest()
+
+    def pseudonym(self, principal: bytes) -> bytes:
+        """What the decision log calls a client: not what the ledgers do."""
+        digest = self._pseudonym.copy()
+        digest.update(principal)
         return digest.digest()
 
     def request(self, parts: Iterable[bytes]) -> bytes:

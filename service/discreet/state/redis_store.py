@@ -18,7 +18,7 @@ from discreet.state.fence import EMPTIED, OLDER, StoreFence
 from discreet.state.keys import DEFAULT_NAMESPACE, StoreKeys
 from discreet.state.marks import HighWaterMarks
 from discreet.state.redis_awaiting import RedisAwaiting
-from discreet.state.redis_fence import RedisFence
+from discreet.state.redis_streams import RedisStreams
 from discreet.state.redis_sums import RedisSums
 from discreet.state.redis_values import RedisValues
 from discreet.state.stores import Event, Registry
@@ -52,7 +52,7 @@ def open_store(
     return RedisStore(sender, keys, fence, init=init)
 
 
-class RedisStore(RedisSums, RedisAwaiting, RedisValues, RedisFence):
+class RedisStore(RedisSums, RedisAwaiting, RedisValues, RedisStreams):
     """Every method of `stores.Store`, over a client of a single server or of a cluster."""
 
     def __init__(

@@ -47,7 +47,9 @@ class RedisValues(RedisCommands):
         commands = []
         for key in checks.digests("keys", keys):
             blob = self._keys.blob(key)
-            commands.append(StoreCommand(blob, (b"UNLINK", blob, self._keys.page(key))))
+            commands.append(
+                StoreCommand(blob, (b"UNLINK", blob, self._keys.page(key), self._keys.stream(key)))
+            )
         return PendingAnswer(self._ask_all(replies.nothing, commands), replies.nothing)
 
     def read_page(self, *, page: bytes, start: int = 0, end: int | None = None) -> Awaitable[bytes]:

@@ -167,6 +167,31 @@ class Pages(Protocol):
         ...
 
 
+class Streams(Protocol):
+    """Lines in the order in which they came, each until it is so many seconds old."""
+
+    def append_stream(self, *, stream: bytes, lines: Sequence[bytes], keep: int) -> Awaitable[None]:
+        """Append lines, and remove those that are older than `keep` seconds.
+
+        A line whose fate was unknown is not sent again: it may be missing.
+        """
+        ...
+
+    def trim_stream(self, *, stream: bytes, keep: int) -> Awaitable[None]:
+        """Remove lines that are older than `keep` seconds. Idempotent."""
+        ...
+
+    def read_stream(
+        self, *, stream: bytes, after: bytes = b"", most: int = 1_000
+    ) -> Awaitable[Sequence[tuple[bytes, bytes]]]:
+        """Return the first lines behind the one whose number is `after`, with their numbers."""
+        ...
+
+    def remove_from_stream(self, *, stream: bytes, numbers: Sequence[bytes]) -> Awaitable[None]:
+        """Remove lines by their numbers. Idempotent."""
+        ...
+
+
 class Rosters(Protocol):
     """Consecutive numbers, 0, 1, 2, …, for names, given once and for ever."""
 

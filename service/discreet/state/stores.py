@@ -46,6 +46,7 @@ from discreet.state.store_values import Pages as Pages
 from discreet.state.store_values import Queues as Queues
 from discreet.state.store_values import Registry as Registry
 from discreet.state.store_values import Rosters as Rosters
+from discreet.state.store_values import Streams as Streams
 from discreet.state.store_values import Written as Written
 
 Vector = npt.NDArray[np.int64]
@@ -245,6 +246,7 @@ class Store(
     Queues,
     Pages,
     Rosters,
+    Streams,
     Leases,
     Configurations,
     Protocol,

@@ -91,15 +91,20 @@ class EvaluationTrial:
 
     def _document(self) -> Any:
         setting = self.setting
+        document: Any = self.document
         if setting.as_written:
-            return self.document.model_copy(
+            document = document.model_copy(
                 update={
-                    "items": [item for item in self.document.items if not item.hidden],
+                    "items": [item for item in document.items if not item.hidden],
                     "decision_ttl_seconds": TOKEN_SECONDS,
                 }
             )
-        dial: FeedbackDial = "exact" if setting.feedback is None else setting.feedback
-        return at_dials(self.document, setting.answers, dial)
+        else:
+            dial: FeedbackDial = "exact" if setting.feedback is None else setting.feedback
+            document = at_dials(document, setting.answers, dial)
+        # Every row says what came of it: nothing is awaited, and nothing else is written down.
+        reward = document.reward.model_copy(update={"wait": None})
+        return document.model_copy(update={"reward": reward, "log": None})
 
 
 def at_dials(document: Any, answers: float | None, feedback: FeedbackDial) -> Any:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from discreet.errors import InvalidArgument
 from discreet.families.documents import RecommenderDocument
 from discreet.families.questions import Ask
+from discreet.families.rewards import ANY_REWARD, RewardDocument
 from discreet.research.evaluate.described import Described, described_by
 from discreet.research.evaluate.rows import LogRow, open_rows
 from discreet.research.worlds.environments import Floats
@@ -34,7 +35,8 @@ class LogOptions:
     """How a log is read.
 
     `uniform` states that its choices were uniformly random, so that it needs no propensities.
-    `missing` is the reward of a row without one; NaN leaves such rows out, None refuses them.
+    `missing` is the reward of a row without one; NaN leaves such rows out, and None refuses them
+    unless the document says what silence counts as.
     """
 
     uniform: bool = False
@@ -104,6 +106,16 @@ class _Reader:
             raise InvalidArgument("--config", "the recommender has no items to recommend")
         self._position = {item: place for place, item in enumerate(self.items)}
         self._options = options
+        # Rewards are mapped to [0, 1], and silence counts, as the document says.
+        rewards: RewardDocument = getattr(document, "reward", ANY_REWARD)
+        self._low, self._high = rewards.range
+        self._missing = options.missing
+        if self._missing is None and rewards.wait is not None:
+            self._missing = rewards.default
+        given = self._missing
+        if given is not None and (given < self._low or given > self._high):
+            span = f"{self._low:g} to {self._high:g}"
+            raise InvalidArgument("--missing-reward", f"must be from {span}, as rewards are")
         self.described = described_by(document)
         self.contexts, self.offers, self.clients = array("i"), array("i"), array("i")
         self.actions = array("q")
@@ -114,9 +126,9 @@ class _Reader:
         self.left_out = self.filled = 0
 
     def add(self, row: LogRow) -> None:
-        reward = row.number("reward", 0.0, 1.0)
+        reward = row.number("reward", self._low, self._high)
         if reward is None:
-            reward = self._options.missing
+            reward = self._missing
             if reward is None:
                 raise row.wrong(
                     "reward",
@@ -137,7 +149,7 @@ class _Reader:
         self.contexts.append(self.described.add(row))
         self.offers.append(offer)
         self.actions.append(position)
-        self.rewards.append(reward)
+        self.rewards.append((reward - self._low) / (self._high - self._low))
         client = row.text("client")
         if client is not None:
             self.clients.append(self._client_of.setdefault(client, len(self._client_of)))
@@ -187,7 +199,9 @@ class _Reader:
         if ignored:
             notes.append("columns that were not used: " + ", ".join(ignored))
         if self.filled:
-            notes.append(f"{self.filled:,} rows without a reward count as {self._options.missing}")
+            notes.append(f"{self.filled:,} rows without a reward count as {self._missing:g}")
+        if (self._low, self._high) != (0.0, 1.0):
+            notes.append(f"a reward of {self._low:g} is shown as 0, and one of {self._high:g} as 1")
         if self.left_out:
             notes.append(f"{self.left_out:,} rows without a reward were left out")
         times = np.frombuffer(self.times) if self.times else None

@@ -130,19 +130,17 @@ def _json_lines(path: Path) -> Iterator[LogRow]:
 def _joined(path: Path) -> Iterator[LogRow]:
     """Yield decisions with their rewards: feedback is a line of its own, which names its decision.
 
-    The last feedback on a decision's first item counts.
+    Of a list the first item counts. Decisions without any item are left out.
     """
-    rewards: dict[str, Any] = {}
+    rewards: dict[Any, Any] = {}
     for row in _json_lines(path):
-        if row.cells.get("kind") == "feedback":
-            rewards[f"{row.cells.get('id')} {row.cells.get('item')}"] = row.cells.get("reward")
+        if row.cells.get("kind") == "feedback" and not row.cells.get("position"):
+            rewards[row.cells.get("id")] = row.cells.get("reward")
     for row in _json_lines(path):
-        kind = row.cells.get("kind", "decision")
-        if kind == "feedback":
+        if row.cells.get("kind", "decision") != "decision" or row.cells.get("items") == []:
             continue
         if "id" in row.cells and "reward" not in row.cells:
-            reward = rewards.get(f"{row.cells['id']} {row.cells.get('item')}")
-            yield LogRow(row.where, {**row.cells, "reward": reward})
+            yield LogRow(row.where, {**row.cells, "reward": rewards.get(row.cells["id"])})
         else:
             yield row
 

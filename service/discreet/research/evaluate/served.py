@@ -212,7 +212,7 @@ class ServedRun:
 
     async def _record(self, told: Sequence[tuple[Recommendation | None, float]]) -> None:
         many = [
-            Feedback(reward=reward, recommendation_id=answer.recommendation_id)
+            Feedback(reward=reward, recommendation_id=answer.recommendation_id, scaled=True)
             for answer, reward in told
             if answer is not None
         ]
