@@ -285,9 +285,11 @@ ELSEWHERE = {
     "state/client.py": "tests/loadtests/test_store_clients.py",
     "state/awaiting.py": "tests/contracts/test_stores_awaiting.py",
     "state/memory_awaiting.py": "tests/contracts/test_stores_awaiting.py",
+    "state/memory_streams.py": "tests/contracts/test_stores_streams.py",
     "state/memory_sums.py": "tests/contracts/test_stores_sums.py",
     "state/redis_awaiting.py": "tests/contracts/test_stores_awaiting.py",
     "state/memory_values.py": "tests/contracts/test_stores_values.py",
+    "state/redis_streams.py": "tests/contracts/test_stores_streams.py",
     "state/store_values.py": "tests/contracts/test_stores_values.py",
     "state/stores.py": "tests/contracts/test_stores.py",
     # They are tests themselves: this runs every claim and every planted fault.

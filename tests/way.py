@@ -61,6 +61,7 @@ async def _ways() -> dict[str, list[str]]:
             await services.registry.put("films", document)
             await services.releaser.release(await services.registry.find("films"))
             await services.background.stop()
+            await services.decision_log.stop()
             found: dict[str, Counter[tuple[str, ...]]] = {
                 "/recommend": Counter(),
                 "/feedback": Counter(),

@@ -29,8 +29,10 @@ def test_feedback_is_joined_to_its_decision(tmp_path: Path) -> None:
     lines = [
         {"kind": "decision", "id": "1", "item": "a", "propensity": 0.5},
         {"kind": "decision", "id": "2", "item": "a", "propensity": 0.5},
-        {"kind": "feedback", "id": "1", "item": "a", "reward": 1.0},
-        {"kind": "feedback", "id": "2", "item": "b", "reward": 1.0},
+        {"kind": "decision", "id": "3", "item": None, "propensity": None, "items": []},
+        {"kind": "feedback", "id": "1", "position": 0, "reward": 1.0},
+        {"kind": "feedback", "id": "2", "position": 1, "reward": 1.0},
+        {"kind": "lost", "decisions": 1},
     ]
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)))
     found = list(open_rows(tmp_path / "log.jsonl"))
