@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from discreet.errors import StateOverflow, StoreUnavailable
+from discreet.logs import describe
 from discreet.privacy.charges import NEVER, Charge, Limit
 from discreet.state.memory import MemoryStore
 from discreet.state.ready import Failed, Ready
 from discreet.state.stores import Debit, Debited, Learned, Store
-from discreet.store_metrics import OPERATIONS, measured
+from discreet.store_metrics import OPERATIONS, FailureLog, measured
 from tests.state.places import record
 
 pytestmark = pytest.mark.anyio
@@ -98,3 +99,38 @@ async def test_an_entry_that_was_not_answered_is_a_failure_of_the_store(operatio
     store = measured(FailingStore(Ready([None, GONE])), noted)
     assert await getattr(store, operation)([]) == [None, GONE]
     assert (noted.answered, noted.failed) == ([], [operation])
+
+
+async def test_a_failure_is_said_with_its_cause_and_not_a_thousand_times(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    lost = StoreUnavailable("no answer in 2 s")
+    lost.__cause__ = ConnectionResetError(104, "Connection reset by peer")
+    store = measured(FailingStore(Ready([lost])), Noted())
+    for _ in range(1_000):
+        await store.spend([])
+    (line,) = caplog.records
+    assert (line.levelname, line.getMessage()) == (
+        "WARNING",
+        "the store failed at spend: no answer in 2 s",
+    )
+    assert line.exc_info is not None
+    assert line.exc_info[1] is lost
+    shown = describe(lost)
+    assert [each["message"] for each in shown] == ["no answer in 2 s", "Connection reset by peer"]
+
+
+def test_what_was_not_said_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    failures = FailureLog(pause=10.0, clock=lambda: now[0])
+    for _ in range(4):
+        failures.note("learn", GONE)
+    failures.note("spend", GONE)
+    now[0] = 10.0
+    failures.note("learn", GONE)
+    said = [record.getMessage() for record in caplog.records]
+    assert said == [
+        "the store failed at learn: the answer was lost",
+        "the store failed at spend: the answer was lost",
+        "the store failed at learn: the answer was lost (3 more since it was last said)",
+    ]

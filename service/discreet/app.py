@@ -29,6 +29,7 @@ from discreet.api import (
 )
 from discreet.api.addresses import WrongKeys
 from discreet.api.admission import Admission
+from discreet.api.examples import add_examples
 from discreet.api.family_routes import FAMILY_ROUTERS
 from discreet.api.gateway import HttpGateway
 from discreet.api.routing import BEARER, Live
@@ -259,5 +260,6 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
                 "name": personalizer.KEY_HEADER,
             },
         }
+        add_examples(document)
         app.openapi_schema = document
     return app.openapi_schema

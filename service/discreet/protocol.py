@@ -16,7 +16,7 @@ from typing import cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from discreet.api.gateway import HttpGateway
+from discreet.api.gateway import HttpGateway, trace_of
 from discreet.api.problems import CONTENT_TYPE, OVERLOADED, problem_of
 from discreet.api.routing import DirectRoute, Live
 from discreet.bounded_http import BoundedProtocol
@@ -130,7 +130,10 @@ class DirectProtocol(BoundedProtocol):
             return
         self.app_state["metrics"].refused(OVERLOADED.slug)
         parts = [STATUS_LINE[OVERLOADED.status]]
-        for name, value in self.server_state.default_headers:
+        for name, value in (
+            *self.server_state.default_headers,
+            *trace_of(exchange.headers).headers(),
+        ):
             parts += (name, b": ", value, b"\r\n")
         self.transport.write(b"".join((*parts, _NO_ROOM)))
         exchange.response_complete = True

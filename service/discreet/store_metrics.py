@@ -1,12 +1,16 @@
 """A store that is measured: how long each operation took, and which were not answered."""
 
 import inspect
+import logging
+import math
 from collections.abc import Awaitable, Callable, Generator
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any, Protocol, cast
 
 from discreet.errors import StoreUnavailable
 from discreet.state.stores import Store
+
+log = logging.getLogger(__name__)
 
 OPERATIONS = tuple(
     name
@@ -32,12 +36,18 @@ class StoreObserver(Protocol):
 class TimedAnswer:
     """An operation's answer, timed from the call to the moment when it is awaited and there."""
 
-    __slots__ = ("_answer", "_began", "_observer", "_operation")
+    __slots__ = ("_answer", "_began", "_failures", "_observer", "_operation")
 
     def __init__(
-        self, observer: StoreObserver, operation: str, began: float, answer: Awaitable[Any]
+        self,
+        observer: StoreObserver,
+        failures: "FailureLog",
+        operation: str,
+        began: float,
+        answer: Awaitable[Any],
     ) -> None:
         self._observer = observer
+        self._failures = failures
         self._operation = operation
         self._began = began
         self._answer = answer
@@ -45,16 +55,51 @@ class TimedAnswer:
     def __await__(self) -> Generator[Any, None, Any]:
         try:
             result = yield from self._answer.__await__()
-        except StoreUnavailable:
-            self._observer.store_failed(self._operation)
+        except StoreUnavailable as error:
+            self._failed(error)
             raise
-        if self._operation in ANSWER_EACH and any(
-            isinstance(entry, StoreUnavailable) for entry in result
-        ):
-            self._observer.store_failed(self._operation)
+        lost = None
+        if self._operation in ANSWER_EACH:
+            lost = next((one for one in result if isinstance(one, StoreUnavailable)), None)
+        if lost is not None:
+            self._failed(lost)
         else:
             self._observer.stored(self._operation, perf_counter() - self._began)
         return result
+
+    def _failed(self, error: StoreUnavailable) -> None:
+        self._observer.store_failed(self._operation)
+        self._failures.note(self._operation, error)
+
+
+class FailureLog:
+    """Says in the log what the store did not answer, and why; at most once in a while.
+
+    A store that is gone fails thousands of operations a second, for one reason.
+    """
+
+    def __init__(self, *, pause: float = 10.0, clock: Callable[[], float] = monotonic) -> None:
+        self._pause = pause
+        self._clock = clock
+        self._said: dict[tuple[str, str], float] = {}
+        self._unsaid: dict[tuple[str, str], int] = {}
+
+    def note(self, operation: str, error: StoreUnavailable) -> None:
+        """Write a warning with the cause, unless the same was written a moment ago."""
+        kind = (operation, type(error.__cause__ or error).__name__)
+        now = self._clock()
+        if now - self._said.get(kind, -math.inf) < self._pause:
+            self._unsaid[kind] = self._unsaid.get(kind, 0) + 1
+            return
+        self._said[kind] = now
+        more = self._unsaid.pop(kind, 0)
+        log.warning(
+            "the store failed at %s: %s%s",
+            operation,
+            error,
+            f" ({more} more since it was last said)" if more else "",
+            exc_info=error,
+        )
 
 
 class MeasuredStore:
@@ -65,16 +110,20 @@ class MeasuredStore:
         self.close = store.close
         self.superseded = store.superseded
         self.clock = store.clock
+        failures = FailureLog()
         for name in OPERATIONS:
-            setattr(self, name, _timed(observer, name, getattr(store, name)))
+            setattr(self, name, _timed(observer, failures, name, getattr(store, name)))
 
 
 def _timed(
-    observer: StoreObserver, operation: str, call: Callable[..., Awaitable[Any]]
+    observer: StoreObserver,
+    failures: FailureLog,
+    operation: str,
+    call: Callable[..., Awaitable[Any]],
 ) -> Callable[..., Awaitable[Any]]:
     def issue(*arguments: Any, **named: Any) -> Awaitable[Any]:
         began = perf_counter()
-        return TimedAnswer(observer, operation, began, call(*arguments, **named))
+        return TimedAnswer(observer, failures, operation, began, call(*arguments, **named))
 
     return issue
 

@@ -1,11 +1,13 @@
 """The outermost layer: no error escapes, and every request leaves one line and one sample."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
+from discreet.api.gateway import trace_of
 from discreet.api.routing import DirectRoute, ScopedRoute
 from discreet.app import create_app
 from discreet.settings import Settings
@@ -143,6 +145,66 @@ async def test_every_answer_has_a_request_id_of_its_own(caller: Caller) -> None:
     assert len(set(ids)) == 4
     assert answers[3].json()["instance"] == f"urn:discreet:request:{ids[3]}"
     assert answers[1].json()["instance"] == f"urn:discreet:request:{ids[1]}"
+
+
+PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "key"),
+    [
+        ("POST", "/recommend", "right"),
+        ("POST", "/recommend", "wrong"),
+        ("GET", "/recommenders", "right"),
+        ("GET", "/recommenders/none", "right"),
+        ("GET", "/nowhere", "right"),
+        ("GET", "/recommenders/%ff", "right"),
+    ],
+)
+async def test_a_callers_own_ids_are_given_back_on_every_answer(
+    caller: Caller, method: str, path: str, key: str
+) -> None:
+    headers = {"X-Request-Id": "order-17.b_2", "traceparent": PARENT}
+    if key == "wrong":
+        headers["Authorization"] = "Bearer nobody"
+    answer = await caller.request(method, path, json={}, headers=headers)
+    assert answer.headers["x-request-id"] == "order-17.b_2"
+    assert answer.headers["traceparent"] == PARENT
+
+
+async def test_a_callers_ids_are_in_the_log(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = _Everything()
+    monkeypatch.setattr(caller.app, "_requests", written)
+    headers = {"X-Request-Id": "order-18", "traceparent": PARENT}
+    await caller.get("/recommenders", headers=headers)
+    await caller.post("/feedback", headers=headers)
+    assert [(line["request_id"], line["trace_id"]) for line in written.lines] == [
+        ("order-18", PARENT.split("-")[1])
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("x-request-id", b""),
+        ("x-request-id", b"a b"),
+        ("x-request-id", b'a"b'),
+        ("x-request-id", b"a" * 65),
+        ("x-request-id", "ä".encode()),
+        ("traceparent", PARENT.upper().encode()),
+        ("traceparent", PARENT.encode() + b"-x"),
+        ("traceparent", b"ff" + PARENT[2:].encode()),
+        ("traceparent", b"00-" + b"0" * 32 + PARENT[35:].encode()),
+        ("traceparent", PARENT[:36].encode() + b"0" * 16 + b"-01"),
+    ],
+)
+def test_ids_that_are_malformed_are_forgotten(name: str, value: bytes) -> None:
+    trace = trace_of([(name.encode(), value), (b"accept", b"*/*")])
+    assert re.fullmatch("[0-9a-f]{16}", trace.request_id)
+    assert (trace.parent, trace.trace_id) == (b"", "")
+    assert [header for header, _ in trace.headers()] == [b"x-request-id"]
 
 
 async def test_a_request_leaves_one_line_with_its_template(

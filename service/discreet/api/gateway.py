@@ -6,9 +6,10 @@ Direct routes are found by one lookup and never enter FastAPI; everything else d
 import asyncio
 import logging
 import random
+import re
 from collections.abc import Awaitable, Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -45,6 +46,41 @@ _JSON = (b"content-type", b"application/json")
 _PROBLEM = (b"content-type", CONTENT_TYPE.encode())
 _HUNG_UP = 499
 """What the log calls a request whose caller hung up; nobody is sent this status."""
+
+
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_TRACE_PARENT = re.compile(
+    rb"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+)
+
+
+class RequestTrace(NamedTuple):
+    """What ties an answer to its line in the log, and to what the caller calls it.
+
+    A caller's own id, and W3C trace context, are taken over if they are well formed; anything else
+    is neither given back nor logged.
+    """
+
+    request_id: str
+    parent: bytes = b""
+    trace_id: str = ""
+
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """Return what every answer carries."""
+        own = (b"x-request-id", self.request_id.encode())
+        return [own, (b"traceparent", self.parent)] if self.parent else [own]
+
+
+def trace_of(headers: Headers) -> RequestTrace:
+    """Return what a request is known by; its own id guards nothing, so it may be cheap."""
+    request_id = parent = trace_id = b""
+    for name, value in headers:
+        if name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
+            request_id = value
+        elif name == b"traceparent" and (found := _TRACE_PARENT.fullmatch(value)):
+            parent, trace_id = value, found[1]
+    made = request_id.decode() or f"{random.getrandbits(64):016x}"
+    return RequestTrace(made, parent, trace_id.decode())
 
 
 Fetch = Callable[[], Awaitable[bytes]]
@@ -93,7 +129,9 @@ class HttpGateway(FastAPI):
             try:
                 scope["path"] = matched_path(raw)
             except Refused as error:
-                await _response(Request(scope), problem_of(error))(scope, receive, send)
+                refusal = _response(Request(scope), problem_of(error))
+                refusal.raw_headers += trace_of(scope["headers"]).headers()
+                await refusal(scope, receive, send)
                 return
         direct = self.direct_route(method, scope["path"])
         if direct is not None:
@@ -110,14 +148,14 @@ class HttpGateway(FastAPI):
                 await send({"type": "http.response.body", "body": content})
             return
         began = perf_counter()
-        request_id = _new_request_id()
+        trace = trace_of(scope["headers"])
         state["metrics"].began()
         status = _HUNG_UP
         try:
-            status = await self._pass_on(scope, receive, send, request_id)
+            status = await self._pass_on(scope, receive, send, trace)
         finally:
             template = str(getattr(scope.get("route"), "path_format", "(none)"))
-            self._record(state["metrics"], method, template, status, began, request_id)
+            self._record(state["metrics"], method, template, status, began, trace)
 
     def admit(self, route: DirectRoute, live: Live) -> bool:
         """Take on a request for a direct route, if there is room: `answer` it then."""
@@ -140,7 +178,7 @@ class HttpGateway(FastAPI):
         who is asked for a key first, and admitted once the body is there.
         """
         began = perf_counter() if began is None else began
-        request_id = _new_request_id()
+        trace = trace_of(headers)
         metrics, services = live["metrics"], live["services"]
         metrics.began()
         status = _HUNG_UP
@@ -171,18 +209,18 @@ class HttpGateway(FastAPI):
                 await asyncio.sleep(live["wrong_keys"].delay(network_of(host)))
             problem = problem_of(error)
             if problem.status == INTERNAL.status:
-                log.exception("a request failed", extra={"request_id": request_id})
+                log.exception("a request failed", extra={"request_id": trace.request_id})
             status = problem.status
-            content = problem.body(request_id=request_id)
+            content = problem.body(request_id=trace.request_id)
             out = [_PROBLEM, *_encoded(problem)]
             if status == TOO_MANY:
                 metrics.refused(problem.slug)
         finally:
             if admitted:
                 self._leave(route, live, perf_counter() - began if status == 200 else None)
-            self._record(metrics, "POST", route.path, status, began, request_id)
+            self._record(metrics, "POST", route.path, status, began, trace)
         out.append((b"content-length", str(len(content)).encode()))
-        out.append((b"x-request-id", request_id.encode()))
+        out.extend(trace.headers())
         return status, out, content
 
     def _leave(self, route: DirectRoute, live: Live, seconds: float | None) -> None:
@@ -199,40 +237,39 @@ class HttpGateway(FastAPI):
         route: str,
         status: int,
         began: float,
-        request_id: str,
+        trace: RequestTrace,
     ) -> None:
         seconds = perf_counter() - began
         metrics.answered(method=method, route=route, status=status, seconds=seconds)
         self._requests.write(
-            method=method, route=route, status=status, seconds=seconds, request_id=request_id
+            method=method,
+            route=route,
+            status=status,
+            seconds=seconds,
+            request_id=trace.request_id,
+            trace_id=trace.trace_id,
         )
 
-    async def _pass_on(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> int:
+    async def _pass_on(
+        self, scope: Scope, receive: Receive, send: Send, trace: RequestTrace
+    ) -> int:
         """Let FastAPI answer; return the status that it sent."""
         status = _HUNG_UP
-        scope["state"]["request_id"] = request_id
+        scope["state"]["request_id"] = trace.request_id
 
         async def send_on(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [
-                    *message.get("headers", ()),
-                    (b"x-request-id", request_id.encode()),
-                ]
+                message["headers"] = [*message.get("headers", ()), *trace.headers()]
             await send(message)
 
         try:
             await super().__call__(scope, receive, send_on)
         except Exception:
             # Starlette has sent our 500 by now, and hands the exception on to be logged.
-            log.exception("a request failed", extra={"request_id": request_id})
+            log.exception("a request failed", extra={"request_id": trace.request_id})
         return status
-
-
-def _new_request_id() -> str:
-    """Return what ties an answer to its line in the log. It guards nothing, so it may be cheap."""
-    return f"{random.getrandbits(64):016x}"
 
 
 def _encoded(problem: Problem) -> list[tuple[bytes, bytes]]:

@@ -42,6 +42,7 @@ MOST_LINES = 100_000
 IMPORT_FACTOR = 16
 """How much larger a body of lines may be than any other: fewer pages, fewer changes."""
 MOST_ERRORS = 100
+LINES = "application/jsonl"
 _ITEM = TypeAdapter(ItemDocument)
 
 
@@ -148,6 +149,13 @@ async def import_items(name: str) -> Any:
     """
 
 
+def _described() -> dict[str, Any]:
+    declared = described("admin", 400, 404, 413, 422)
+    lines = {"schema": {"type": "string", "description": "An id or an item a line, as JSON."}}
+    declared["openapi_extra"]["requestBody"] = {"content": {LINES: lines}, "required": True}
+    return declared
+
+
 router.add_api_route(
     "/recommenders/{name}/items/import",
     import_items,
@@ -155,7 +163,7 @@ router.add_api_route(
     response_model=schemas.ItemsImported,
     response_model_exclude_none=True,
     route_class_override=LinesRoute,
-    **described("admin", 400, 404, 413, 422),
+    **_described(),
 )
 
 

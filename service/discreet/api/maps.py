@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from discreet.api.routing import ScopedRoute, described, part_of
 from discreet.families.maps import ModelMap
 
-router = APIRouter(route_class=ScopedRoute, tags=["recommenders"])
+router = APIRouter(route_class=ScopedRoute, tags=["maps"])
 
 DrawableMap = Annotated[ModelMap, part_of(ModelMap)]
 
