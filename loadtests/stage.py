@@ -23,6 +23,7 @@ SERVE_WITH = HERE / "serve_with.py"
 OUR_CLIENT = "ours"
 KEY = secrets.token_urlsafe(24)
 HEADERS = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+_MAIN = "import sys; from discreet.cli import main; sys.exit(main())"
 _CALM = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """Nobody's arithmetic may take the other core away from the load and the store."""
 
@@ -80,23 +81,31 @@ def document(items: int = 20, dimensions: int = 2, **changes: Any) -> dict[str, 
 
 @contextmanager
 def discreet(
-    store: str, *, workers: int = 1, client: str = OUR_CLIENT, http: str = "direct"
+    store: str,
+    *,
+    workers: int = 1,
+    client: str = OUR_CLIENT,
+    http: str = "direct",
+    source: Path | None = None,
 ) -> Iterator[Target]:
     """Serve Discreet with a recommender called bench: as it is shipped by default.
 
     `client` is what speaks to the store (`serve_with.py`). `http` is "direct", or "uvicorn" without
-    the short way for requests. Whoever differs has the store's keys for itself.
+    the short way for requests. Whoever differs has the store's keys for itself. `source` is a
+    folder with another version of the package.
     """
     port = free_port()
     program = [DISCREET] if client == OUR_CLIENT else [sys.executable, str(SERVE_WITH), client]
+    if source is not None:
+        program = [sys.executable, "-P", "-c", _MAIN]
     command = [*program, "serve", "--port", str(port), "--workers", str(workers)]
     settings = {
         "DISCREET_API_KEY": KEY,
         "DISCREET_STORE": store,
         "DISCREET_HTTP": http,
-        "DISCREET_NAMESPACE": f"bench-{client}-{http}",
+        "DISCREET_NAMESPACE": f"bench-{client}-{http}-{'ours' if source is None else 'other'}",
         "DISCREET_INIT": "true",
-    }
+    } | ({} if source is None else {"PYTHONPATH": str(source)})
     with (
         # The next run's store is another one, and not what a mark of this one says.
         tempfile.TemporaryDirectory() as data,

@@ -31,6 +31,8 @@ _WINDOW_SECONDS = 0.1
 _REFUSALS_PER_SECOND = 500
 _LONGEST_WAIT = 2.0
 _SAY_SECONDS = 10.0
+_GOLDEN = 0.618
+"""Multiples of it, less their whole parts, lie evenly between 0 and 1."""
 
 
 class Admission:
@@ -59,6 +61,7 @@ class Admission:
         self._next_refusal = 0.0
         self._said = -_SAY_SECONDS
         self._unsaid = 0
+        self._spread = 0.0
 
     def enter(self) -> bool:
         """Take a request on, if there is room; whoever was let in has to `leave`."""
@@ -122,6 +125,8 @@ class Admission:
             self._said, self._unsaid = now, 0
         due = max(now, self._next_refusal)
         if due - now >= _LONGEST_WAIT:
-            return _LONGEST_WAIT
+            # Not all at the same moment: they would come back at the same moment.
+            self._spread = (self._spread + _GOLDEN) % 1.0
+            return _LONGEST_WAIT * (1 + self._spread) / 2
         self._next_refusal = due + 1 / _REFUSALS_PER_SECOND
         return due - now
