@@ -188,17 +188,15 @@ class TruncatedExponential:
     def further_weights(self, votes: Votes, *, drawn: Sequence[int]) -> dict[int, int]:
         """Return integers to which the chances of all objects but those drawn are proportional."""
         counts, total = self._counts(votes)
-        most = max(counts[position] for position in drawn)
-        left = [position for position in range(len(counts)) if position not in drawn]
+        return _capped(counts, self._heights(counts, total), drawn)
+
+    def _heights(self, counts: Sequence[int], total: int) -> list[int]:
+        """Return exp(lambda / 2 * (x_j - rho)) for each object, 1 below rho, in fixed point."""
         whole = 2 * self.objects * total
-        return {
-            position: _exponential(
-                self._half_powers,
-                max(2 * self.objects * min(counts[position], most) - total, 0),
-                whole,
-            )
-            for position in left
-        }
+        return [
+            _exponential(self._half_powers, max(2 * self.objects * count - total, 0), whole)
+            for count in counts
+        ]
 
     def probabilities(self, votes: Votes) -> Floats:
         """Return the objects' probabilities, rounded to double precision."""
@@ -221,9 +219,11 @@ class TruncatedExponential:
         if not 1 <= limit <= len(votes):
             raise InvalidArgument("limit", "must be from 1 to the number of objects")
         drawn = [self.choose(votes=votes, noise=noise).value]
+        counts, total = self._counts(votes)
+        heights = self._heights(counts, total)
         bits = self._half_powers[0][1].bit_length() + self.objects.bit_length() + SPARE
         for _ in range(limit - 1):
-            left = self.further_weights(votes, drawn=drawn)
+            left = _capped(counts, heights, drawn)
             place = draw_counted(list(left.values()), noise, bits=bits)
             drawn.append(list(left)[place])
         return Released(tuple(drawn), replace(self.event, shown=limit))
@@ -243,6 +243,16 @@ class TruncatedExponential:
         if total < self.survivors:
             raise InvalidArgument("votes", "must be at least as many as the promised survivors")
         return counts, total
+
+
+def _capped(counts: Sequence[int], heights: Sequence[int], drawn: Sequence[int]) -> dict[int, int]:
+    """Return the heights of the objects that are left, none above that of the largest drawn."""
+    most = max(drawn, key=counts.__getitem__)
+    return {
+        position: heights[position if counts[position] <= counts[most] else most]
+        for position in range(len(counts))
+        if position not in drawn
+    }
 
 
 @lru_cache(maxsize=128)

@@ -101,9 +101,9 @@ class Credits:
         self._reach(len(ballots))
         self._answered += 1
         voting, rest = self._sum[: len(ballots)], self._sum[len(ballots) :]
-        against = np.zeros(len(ballots), dtype=np.bool_)
-        for place in disliked:
-            against |= ballots == place + 1
+        named = np.zeros(256, dtype=np.bool_)
+        named[[place + 1 for place in disliked]] = True
+        against = named[ballots]
         loses = against | (ballots == SILENT) if liked is None else ballots != liked + 1
         voting -= loses & (voting != 0)
         if len(disliked):
