@@ -38,18 +38,36 @@ async def test_a_forward_is_answered_with_a_handle(vendor: Vendor) -> None:
     body = answer.json()
     assert set(body) == {"handle", "expires_at"}
     path = "/peers/recommenders/films/feedback"
-    for duplicate in (False, True):
+    for reward in (1, 1, 0):
         received = await caller.post(
-            path, json={"handle": body["handle"], "reward": 1}, headers=headers
+            path, json={"handle": body["handle"], "reward": reward}, headers=headers
         )
-        assert received.json() == {"accepted": True, "duplicate": duplicate, "learned": True}
-    conflict = await caller.post(
-        path, json={"handle": body["handle"], "reward": 0}, headers=headers
-    )
-    assert conflict.status_code == 409
+        assert (received.status_code, received.json()) == (200, {"accepted": True})
     opened = await caller.post("/handles/open", json={"handle": body["handle"]})
     assert set(opened.json()) == {"recommender", "item", "expires_at"}
     assert opened.json()["item"]["id"] in FILMS["items"]  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("given", [None, 0, 1], ids=["no reward", "dislike", "like"])
+async def test_an_asking_vendor_cannot_find_out_which_reward_the_user_gave_to_us(
+    vendor: Vendor, given: int | None
+) -> None:
+    """The attack: it holds the handle, and reports one reward, then the other."""
+    caller, headers = vendor
+    handle = (await forward(vendor)).json()["handle"]
+    if given is not None:
+        said = {"recommendation_id": handle, "reward": given}
+        assert (await caller.post("/feedback", json=said)).json()["duplicate"] is False
+    for reward in (0, 1, 0.5):
+        tried = await caller.post(
+            "/peers/recommenders/films/feedback",
+            json={"handle": handle, "reward": reward},
+            headers=headers,
+        )
+        assert (tried.status_code, tried.json()) == (200, {"accepted": True})
+    # What counts is what came first.
+    kept = await caller.post("/feedback", json={"recommendation_id": handle, "reward": given or 0})
+    assert kept.json()["duplicate"]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from discreet.errors import (
     UnknownItem,
     UnknownRecommender,
 )
+from discreet.families.questions import Feedback
 from tests.decisions.conftest import Clock, ask, document
 
 pytestmark = pytest.mark.anyio
@@ -72,7 +73,6 @@ async def test_feedback_needs_the_vendor_and_the_recommender_of_the_handle(
             await services.forwards.record(
                 requester=requester, recommender=recommender, handle=token, reward=1.0
             )
-    receipt = await services.forwards.record(
-        requester="them", recommender="films", handle=token, reward=1.0
-    )
-    assert receipt.learned
+    await services.forwards.record(requester="them", recommender="films", handle=token, reward=1.0)
+    again = await services.feedback.record(Feedback(1.0, recommendation_id=token))
+    assert again.duplicate

@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from discreet.api import peers_schemas, schemas
+from discreet.api import peers_schemas
 from discreet.api.routing import CallerGrant, Forwards, Requester, ScopedRoute, described
 from discreet.api.shown import moment
 
@@ -28,17 +28,18 @@ async def forward(
 
 @router.post(
     "/peers/recommenders/{name}/feedback",
-    response_model=schemas.FeedbackAnswer,
-    **described("peer", 400, 404, 409, 410, 413, 422),
+    response_model=peers_schemas.PeerFeedbackAnswer,
+    **described("peer", 400, 404, 410, 413, 422),
 )
 async def peer_feedback(
     forwards: Forwards, requester: Requester, name: str, body: peers_schemas.PeerFeedbackRequest
 ) -> Any:
-    """Report how an item behind a handle was received. Repeating it is harmless."""
-    receipt = await forwards.record(
+    """Report how an item behind a handle was received. The first report counts; the answer does
+    not tell whether this one was it."""
+    await forwards.record(
         requester=requester, recommender=name, handle=body.handle, reward=body.reward
     )
-    return {"accepted": True, "duplicate": receipt.duplicate, "learned": receipt.learned}
+    return {"accepted": True}
 
 
 @router.post(

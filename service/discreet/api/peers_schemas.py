@@ -32,6 +32,12 @@ class PeerFeedbackRequest(Body):
     reward: Unit
 
 
+class PeerFeedbackAnswer(BaseModel):
+    """Feedback was taken: the same whatever was counted before."""
+
+    accepted: bool
+
+
 class HandleRequest(Body):
     """A handle of ours that came with another instance's recommendation."""
 

@@ -6,16 +6,24 @@ our catalogue.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from discreet.decisions.feedback import FeedbackRequests
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.decisions.tokens import Sealer, new_decision_ids, open_decision, seal_decisions
-from discreet.errors import DiscreetError, TokenExpired, TokenForged, UnknownDecision, UnknownItem
+from discreet.errors import (
+    DiscreetError,
+    RewardConflict,
+    TokenExpired,
+    TokenForged,
+    UnknownDecision,
+    UnknownItem,
+)
 from discreet.families.contract import Recommender
 from discreet.families.p_dap.sync import Guests, VendorItem
-from discreet.families.questions import Feedback, PendingDecision, Receipt
+from discreet.families.questions import Feedback, PendingDecision
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +72,19 @@ class ForwardRequests:
         (handle,) = seal_decisions(self._sealer, [pending])
         return VendorItem(handle, expires_at)
 
-    async def record(
-        self, *, requester: str, recommender: str, handle: str, reward: float
-    ) -> Receipt:
-        """Count feedback that an asking vendor passes on. Only the one that asked may."""
+    async def record(self, *, requester: str, recommender: str, handle: str, reward: float) -> None:
+        """Count feedback that an asking vendor passes on. Only the one that asked may.
+
+        Whether other feedback was counted before, and which, is not told: the user may have given
+        it on our side, and the asking vendor could find it out by trying.
+        """
         found = await self._registry.find(recommender)
         pending = open_decision(self._sealer, handle)
         asked = found.part(Guests).was_asked_by(pending, requester)
         if pending.generation != found.generation or not asked:
             raise TokenForged("handle was not given to this vendor by this recommender")
-        return await self._feedback.record(Feedback(reward, handle, scaled=True))
+        with suppress(RewardConflict):
+            await self._feedback.record(Feedback(reward, handle, scaled=True))
 
     async def open(self, handle: str) -> OpenedHandle:
         """Return the item behind a handle, to whoever serves the user on our side."""

@@ -52,8 +52,8 @@ class InProcess:
                 epsilon=body["epsilon"],
             )
             return 200, json.dumps({"handle": item.handle, "expires_at": item.expires_at}).encode()
-        receipt = await forwards.record(requester="us", recommender=name, **body)
-        return 200, json.dumps({"duplicate": receipt.duplicate}).encode()
+        await forwards.record(requester="us", recommender=name, **body)
+        return 200, b'{"accepted": true}'
 
     def distrust(self, *, peer: str, urgent: bool = False) -> None:
         assert urgent, "only questions have answers that can be wrong"

@@ -64,13 +64,13 @@ class InProcessVendors:
                 epsilon=content["epsilon"],
             )
             return {"handle": item.handle, "expires_at": item.expires_at}
-        receipt = await forwards.record(
+        await forwards.record(
             requester=self._requester,
             recommender=name,
             handle=content["handle"],
             reward=content["reward"],
         )
-        return {"duplicate": receipt.duplicate}
+        return {"accepted": True}
 
     def distrust(self, *, peer: str, urgent: bool = False) -> None:
         """Nobody lies here."""
