@@ -272,6 +272,7 @@ REPRODUCE = "tests/research/reproduce"
 ELSEWHERE = {
     "api/collaborative_schemas.py": "tests/api/test_collaborative.py",
     "api/items_schemas.py": "tests/api/test_items.py",
+    "api/experiments_schemas.py": "tests/api/test_experiments.py",
     "api/family_routes.py": "tests/api/test_documentation.py",
     "api/peers_schemas.py": "tests/api/test_peers.py",
     "api/personalizer_schemas.py": "tests/api/test_personalizer.py",

@@ -130,6 +130,45 @@ RELEASES = Row(
         ),
     ),
 )
+_LIKED = f"max by (recommender) (discreet_released_rewards{{{HERE}}})"
+_MEAN = f"{_LIKED} / ({LEARNED} > 0)"
+_ERROR = f"1.96 * max by (recommender) (discreet_released_reward_error{{{HERE}}} > 0)"
+EXPERIMENTS = Row(
+    "Rewards by recommender: the arms of an experiment",
+    (
+        Panel(
+            title="Mean reward, with its interval",
+            shows="The mean of all feedback that the released model was made from, scaled to "
+            "[0, 1], and where it lies with 95 % confidence: chance and the releases' noise are "
+            "both in it. There is no interval while noise could pretend as much feedback.",
+            wrong="two arms whose intervals overlap cannot be told apart yet.",
+            unit="none",
+            queries=(
+                Query(f"clamp_max({_MEAN} + {_ERROR}, 1)", "{{recommender}} at most"),
+                Query(_MEAN, "{{recommender}}"),
+                Query(f"clamp_min({_MEAN} - {_ERROR}, 0)", "{{recommender}} at least"),
+            ),
+            most=1,
+            width=12,
+        ),
+        _each(
+            "discreet_open_decisions",
+            "Answers that await a reward",
+            "Answers within their reward.wait, whether feedback came or not.",
+            "it grows for longer than reward.wait though visitors do not: they are not counted.",
+            width=6,
+        ),
+        _rate(
+            "discreet_decisions_not_awaited_total",
+            "",
+            "Answers without room",
+            "Answers that count as nothing without feedback, because as many await a reward as "
+            "reward.most_open allows.",
+            "more than none: raise reward.most_open, or shorten reward.wait.",
+            width=6,
+        ),
+    ),
+)
 PARTITION = Row(
     "p-dap: cells",
     (
@@ -345,5 +384,5 @@ BOARD = Board(
     name="learning",
     title="Discreet / learning",
     description="What each family of recommenders has come to know, and with whom it talks.",
-    rows=(ALL, RELEASES, PARTITION, VENDORS, FEDERATION, NODES, VOTES, PROFILES),
+    rows=(ALL, RELEASES, EXPERIMENTS, PARTITION, VENDORS, FEDERATION, NODES, VOTES, PROFILES),
 )

@@ -18,6 +18,7 @@ from discreet.api import (
     clients,
     devices,
     direct,
+    experiments,
     items,
     operations,
     page,
@@ -162,6 +163,7 @@ def create_app(
     direct.declare(app)
     for router in (
         activation.router,
+        experiments.router,
         recommenders.documents_router(),
         recommenders.router,
         items.router,

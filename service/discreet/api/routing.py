@@ -27,6 +27,7 @@ from discreet.api.problems import CONTENT_TYPE
 from discreet.api.security import RecommenderIn, Scopes, authorise, bearer, require_reach
 from discreet.decisions.clients import Clients
 from discreet.decisions.devices import Devices
+from discreet.decisions.experiments import Experiments
 from discreet.decisions.forwards import ForwardRequests
 from discreet.decisions.grants import KeyGrant
 from discreet.decisions.keys import KeyRing
@@ -82,6 +83,10 @@ async def _rewards(request: Request) -> Rewards:
     return live(request)["services"].rewards
 
 
+async def _experiments(request: Request) -> Experiments:
+    return live(request)["services"].experiments
+
+
 async def _devices(request: Request) -> Devices:
     return live(request)["services"].devices
 
@@ -111,6 +116,7 @@ ClientRecords = Annotated[Clients, Depends(_clients)]
 ClientStatements = Annotated[Statements, Depends(_statements)]
 Forwards = Annotated[ForwardRequests, Depends(_forwards)]
 AwaitedRewards = Annotated[Rewards, Depends(_rewards)]
+RunningExperiments = Annotated[Experiments, Depends(_experiments)]
 DeviceKeys = Annotated[Devices, Depends(_devices)]
 OperatorKeys = Annotated[KeyRing, Depends(_keys)]
 CallerGrant = Annotated[KeyGrant, Depends(_grant)]

@@ -13,6 +13,7 @@ from typing import Any
 
 from discreet.decisions.batcher import Batcher
 from discreet.decisions.decision_log import DecisionLog
+from discreet.decisions.experiments import Experiments
 from discreet.decisions.lane import LongWorkLane
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.decisions.retries import StoredAnswers
@@ -54,7 +55,9 @@ class FeedbackRequests:
         clock: Callable[[], float],
         lane: LongWorkLane,
         decision_log: DecisionLog,
+        experiments: Experiments,
     ) -> None:
+        self._experiments = experiments
         self._registry = registry
         self._sealer = sealer
         self._answers = answers
@@ -144,7 +147,9 @@ class FeedbackRequests:
         if recommender is None:
             raise UnknownDecision("the recommender that made this recommendation was removed")
         if recommenders is not None and recommender.name not in recommenders:
-            raise NotAllowed("this key is bound to other recommenders")
+            reached = self._experiments.reach(self._registry.latest(), recommenders)
+            if recommender.name not in reached:
+                raise NotAllowed("this key is bound to other recommenders")
         remaining = pending.expires_at - int(self._clock())
         if remaining <= 0:
             raise TokenExpired(

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from discreet.decisions.batcher import Batcher
 from discreet.decisions.decision_log import DecisionLog
+from discreet.decisions.experiments import Experiments, answer_anybody
 from discreet.decisions.lane import LONG, PIECE, LongWorkLane
 from discreet.decisions.registry import RecommenderRegistry
 from discreet.decisions.retries import StoredAnswers
@@ -82,6 +83,7 @@ class RecommendRequests:
         clock: Callable[[], float],
         lane: LongWorkLane,
         decision_log: DecisionLog,
+        experiments: Experiments,
     ) -> None:
         self._registry = registry
         self._sealer = sealer
@@ -90,13 +92,18 @@ class RecommendRequests:
         self._clock = clock
         self._lane = lane
         self._decision_log = decision_log
+        self._experiments = experiments
         self._batcher: Batcher[MarkedQuestion, Recommendation] = Batcher(self.answer)
+        self._anybody_batcher: Batcher[MarkedQuestion, Recommendation] = Batcher(self.answer)
 
     async def recommend(self, ask: Ask) -> Recommendation:
         """Answer one question, together with those that arrive in the same turn.
 
         Raises `Overloaded` if it is long work by itself and cannot begin soon.
         """
+        snapshot = self._registry.trusted() or await self._registry.current()
+        if ask.recommender not in snapshot.recommenders:
+            ask = self._experiments.route(snapshot, ask)
         recommender = await self._registry.find(ask.recommender)
         answer = await self._recommend(recommender, ask)
         return recommender.with_descriptions(answer) if ask.full else answer
@@ -107,15 +114,18 @@ class RecommendRequests:
         if size >= LONG:
             return await self._lane.single(size, partial(self._one, recommender, ask, question))
         if ask.event_id is None:
-            return await self._batcher.join(recommender, MarkedQuestion(question, ask))
+            batcher = self._anybody_batcher if ask.anybody else self._batcher
+            return await batcher.join(recommender, MarkedQuestion(question, ask))
         return await self._once(recommender, ask, question)
 
     async def recommend_many(self, asks: Sequence[Ask]) -> list[Recommendation | DiscreetError]:
         """Answer many questions in few round trips; each succeeds or fails by itself, in order."""
         snapshot = await self._registry.current()
         answers: list[Recommendation | DiscreetError] = [_UNKNOWN] * len(asks)
-        together: dict[tuple[str, bool], list[_Placed]] = {}
+        together: dict[tuple[str, bool, bool], list[_Placed]] = {}
         for position, ask in enumerate(asks):
+            if ask.recommender not in snapshot.recommenders:
+                ask = self._experiments.route(snapshot, ask)
             recommender = snapshot.recommenders.get(ask.recommender)
             if recommender is None:
                 continue
@@ -124,10 +134,10 @@ class RecommendRequests:
             except DiscreetError as error:
                 answers[position] = error
                 continue
-            kind = (ask.recommender, ask.event_id is None)
+            kind = (ask.recommender, ask.event_id is None, ask.anybody)
             together.setdefault(kind, []).append(_Placed(position, ask, question))
         running = []
-        for (name, without_event), group in together.items():
+        for (name, without_event, _), group in together.items():
             recommender = snapshot.recommenders[name]
             answer = self._answer_placed if without_event else self._answer_once_placed
             for chunk in _chunks(group, recommender.stored.next_slot):
@@ -203,7 +213,8 @@ class RecommendRequests:
     async def answer(
         self, recommender: Recommender[Any], many: Sequence[MarkedQuestion]
     ) -> list[Recommendation | DiscreetError]:
-        """Answer questions to one recommender, and seal the decisions."""
+        """Answer questions to one recommender, all or none of them as for anybody, and seal the
+        decisions."""
         made_up = self._stored.make_up(recommender, len(many))
         marks = [one.mark or mark for one, (_, mark) in zip(many, made_up, strict=True)]
         seals = DecisionSeals(
@@ -217,7 +228,11 @@ class RecommendRequests:
         opens = seals.open if recommender.awaits else None
         answered: Sequence[Answered | DiscreetError]
         try:
-            answered = await recommender.answer([one.question for one in many], marks, opens)
+            questions = [one.question for one in many]
+            if many[0].ask.anybody:
+                answered = await answer_anybody(recommender, questions, opens)
+            else:
+                answered = await recommender.answer(questions, marks, opens)
         except StoreUnavailable as error:
             answered = [error] * len(many)
         good: dict[int, Answered] = {}

@@ -10,6 +10,7 @@ An infinite lease is for a process that is alone with its store: simulations.
 
 import asyncio
 import gc
+import json
 import logging
 import math
 import time
@@ -38,6 +39,7 @@ from discreet.state.stores import Configurations
 log = logging.getLogger(__name__)
 
 RECOMMENDER = "recommender/"
+EXPERIMENT = "experiment/"
 KEY = "key/"
 
 
@@ -188,6 +190,10 @@ class RecommenderRegistry:
         """Return the recommender that a token belongs to, unless it has been removed."""
         return self._snapshot.by_generation.get(generation)
 
+    def latest(self) -> Snapshot:
+        """Return the snapshot in memory, however old."""
+        return self._snapshot
+
     def loaded(self) -> list[Recommender[Any]]:
         """Return the recommenders in memory, however old."""
         return list(self._snapshot.recommenders.values())
@@ -235,8 +241,11 @@ class RecommenderRegistry:
         """Make a change, whoever else makes one meanwhile, and return once every worker sees it."""
         full = RECOMMENDER + name
         while True:
-            expected = (await self._store.registry()).documents.get(full)
+            documents = (await self._store.registry()).documents
+            expected = documents.get(full)
             condition.require(expected)
+            if EXPERIMENT + name in documents:
+                raise InvalidArgument("name", "is an experiment's; give the recommender another")
             standing = await self._standing(name, expected, repair=repair)
             # In a thread, because a large catalogue takes long.
             made = await asyncio.to_thread(_changed, change, standing, expected)
@@ -283,14 +292,26 @@ class RecommenderRegistry:
             raise UnknownRecommender(UNKNOWN)
         full = RECOMMENDER + name
         while True:
-            standing = (await self._store.registry()).documents.get(full)
+            documents = (await self._store.registry()).documents
+            standing = documents.get(full)
             if standing is None:
                 raise UnknownRecommender(UNKNOWN)
             condition.require(standing)
+            self._require_no_arm(name, documents)
             if await self._store.remove_document(name=full, expected=standing):
                 break
         await self.settle()
         await self._forget(name, standing)
+
+    @staticmethod
+    def _require_no_arm(name: str, documents: Mapping[str, bytes]) -> None:
+        for other, content in documents.items():
+            if other.startswith(EXPERIMENT) and name in json.loads(content).get("traffic", ()):
+                raise InvalidArgument(
+                    "name",
+                    f"is an arm of the experiment {other.removeprefix(EXPERIMENT)}; change or "
+                    "remove that first",
+                )
 
     async def _forget(self, name: str, content: bytes) -> None:
         """Erase what the recommender of this document learned, if that can be known."""

@@ -15,6 +15,7 @@ from discreet.decisions.background import Background
 from discreet.decisions.clients import Clients
 from discreet.decisions.decision_log import DecisionLog
 from discreet.decisions.devices import Devices
+from discreet.decisions.experiments import Experiments
 from discreet.decisions.feedback import FeedbackRequests
 from discreet.decisions.forwards import ForwardRequests
 from discreet.decisions.keys import KeyRing
@@ -47,6 +48,7 @@ class DecisionServices:
     registry: RecommenderRegistry
     keys: KeyRing
     devices: Devices
+    experiments: Experiments
     recommend: RecommendRequests
     feedback: FeedbackRequests
     rewards: Rewards
@@ -179,6 +181,7 @@ async def _joined(
         clock=clock,
         recommenders=loaded,
     )
+    experiments = Experiments(store=store, registry=registry, principals=principals)
     feedback = FeedbackRequests(
         registry=registry,
         sealer=sealer,
@@ -187,6 +190,7 @@ async def _joined(
         clock=clock,
         lane=lane,
         decision_log=decision_log,
+        experiments=experiments,
     )
     rewards = Rewards(store=store, feedback=feedback, sealer=sealer, observer=observer, clock=clock)
     background = Background(releaser=releaser, rewards=rewards, recommenders=loaded)
@@ -206,7 +210,9 @@ async def _joined(
             clock=clock,
             lane=lane,
             decision_log=decision_log,
+            experiments=experiments,
         ),
+        experiments=experiments,
         feedback=feedback,
         rewards=rewards,
         forwards=ForwardRequests(registry=registry, sealer=sealer, feedback=feedback, clock=clock),

@@ -7,11 +7,15 @@ cost and how they ended, which follows from public facts. What feedback taught i
 model is released, and from that model alone (`ReleasedFigures`).
 """
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from discreet.privacy.charges import Charge
+
+_TELLING = 4.0
+"""Standard deviations of noise, at least, of which there must be feedback to tell a mean."""
 
 
 class AnswerOutcome(StrEnum):
@@ -23,6 +27,7 @@ class AnswerOutcome(StrEnum):
     REPEATED = "repeated"
     REFUSED = "refused"
     EMPTY = "empty"
+    HOLDOUT = "holdout"
 
 
 class FamilyCounter(StrEnum):
@@ -48,6 +53,7 @@ class FamilyGauge(StrEnum):
     RELEASED_FEEDBACK = "released_feedback"
     RELEASED_REWARDS = "released_rewards"
     RELEASED_REWARD_MEAN = "released_reward_mean"
+    RELEASED_REWARD_ERROR = "released_reward_error"
     RELEASED_REGRET = "released_regret"
     FEEDBACK_RHO = "feedback_rho"
     CELLS = "cells"
@@ -70,7 +76,8 @@ class ReleasedFigures:
     `feedback` is how much was learned from and `rewards` what it added up to, both with the noise
     of all releases; `reward_mean` their ratio, drawn to one half as far as noise could pretend;
     `regret` what an answer from this model is expected to fall short of the best item, by the
-    model's own means; `rho` what a client's first record in a release costs, by the document.
+    model's own means; `rho` what a client's first record in a release costs, by the document;
+    `variance` the most that noise adds to the variance of `feedback`, and of `rewards`.
     """
 
     feedback: float | None = None
@@ -78,13 +85,33 @@ class ReleasedFigures:
     reward_mean: float | None = None
     regret: float | None = None
     rho: float | None = None
+    variance: float | None = None
+
+    def mean_and_error(self) -> tuple[float, float] | None:
+        """Return the mean reward and its standard error, by chance and by noise together.
+
+        None where the model does not say, or where noise could pretend as much feedback. The noise
+        of rewards and that of feedback may be the same noise, so their errors add up.
+        """
+        if self.feedback is None or self.rewards is None or self.variance is None:
+            return None
+        deviation = math.sqrt(self.variance)
+        if self.feedback < 1.0 or self.feedback < _TELLING * deviation:
+            return None
+        mean = min(max(self.rewards / self.feedback, 0.0), 1.0)
+        # One more of either kind: a mean of exactly 0 or 1 is not known without any error.
+        spread = (mean * self.feedback + 1.0) * ((1.0 - mean) * self.feedback + 1.0)
+        chance = spread / (self.feedback + 2.0) ** 2 / self.feedback
+        return mean, math.sqrt(chance + (deviation * (1.0 + mean) / self.feedback) ** 2)
 
     def gauges(self) -> dict[FamilyGauge, float]:
         """Return what is known, as gauges."""
+        measured = self.mean_and_error()
         every = {
             FamilyGauge.RELEASED_FEEDBACK: self.feedback,
             FamilyGauge.RELEASED_REWARDS: self.rewards,
             FamilyGauge.RELEASED_REWARD_MEAN: self.reward_mean,
+            FamilyGauge.RELEASED_REWARD_ERROR: None if measured is None else measured[1],
             FamilyGauge.RELEASED_REGRET: self.regret,
             FamilyGauge.FEEDBACK_RHO: self.rho,
         }

@@ -46,6 +46,8 @@ class Ask(NamedTuple):
     round: str | None = None
     activate: bool = True
     """Whether the decision awaits a reward at once, or once it is activated."""
+    anybody: bool = False
+    """Whether to answer from the released model alone, without looking at the client. Free."""
     full: bool = False
     """Whether the answer describes its items."""
     personal: bool = False

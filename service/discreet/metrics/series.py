@@ -73,6 +73,11 @@ _FAMILY_GAUGES: dict[FamilyGauge, tuple[str, tuple[str, ...]]] = {
         "Mean reward by the released model's noisy sums, drawn to 0.5 while they are mostly noise.",
         (),
     ),
+    FamilyGauge.RELEASED_REWARD_ERROR: (
+        "Standard error of the mean reward by the released model's noisy sums, chance and noise "
+        "together. There is none while noise could pretend as much feedback.",
+        (),
+    ),
     FamilyGauge.RELEASED_REGRET: (
         "Regret to expect of an item that is answered from the released model: a plug-in estimate "
         "from the model's own means, not the true regret.",
@@ -125,7 +130,8 @@ class MetricSeries:
         self.recommendations = counter(
             "recommendations_total",
             "Answers, by outcome: personalised, degraded (the budget is spent), unprotected "
-            "(answers are exact), repeated (a retry), refused, empty.",
+            "(answers are exact), repeated (a retry), refused, empty, holdout (from the model "
+            "alone, in an experiment).",
             (*RECOMMENDER, "outcome"),
         )
         self.items = counter("items_total", "Items recommended.")

@@ -250,6 +250,7 @@ class ContextualRecommender(Recommender[ContextualModel]):
             reward_mean=model.sums.reward_mean(),
             regret=model.expected_regret(),
             rho=rho_of(self._feedback_charge),
+            variance=model.sums.feedback_variance,
         )
 
     def adopt(self, *, number: int, released_at: float, model: ContextualModel) -> None:

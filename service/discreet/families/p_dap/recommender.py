@@ -292,6 +292,8 @@ class PartitionRecommender(Recommender[PartitionModel]):
             reward_mean=statistics.overall_mean(),
             regret=model.own.expected_regret(self.rule),
             rho=rho_of(self._feedback_charge),
+            # Likes and dislikes have noise of their own each, and feedback is both.
+            variance=2.0 * float(statistics.variance.sum()),
         )
 
     def adopt(self, *, number: int, released_at: float, model: PartitionModel) -> None:

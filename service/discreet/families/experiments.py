@@ -1,0 +1,45 @@
+"""What a person writes for an experiment: which recommenders share the traffic of one name."""
+
+import math
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from discreet.families.documents import NAME_PATTERN, Document, Number
+
+MOST_ARMS = 16
+_SUM_TOLERANCE = 1e-6
+
+Name = Annotated[str, Field(pattern=NAME_PATTERN, strict=True)]
+Share = Annotated[Number, Field(gt=0, le=1)]
+
+
+class ExperimentDocument(Document):
+    """Divides the clients of one name among recommenders, its arms.
+
+    Who gets which follows from the client's id alone, by a keyed hash: the same client gets the
+    same arm for as long as the shares stay, whatever the context says.
+    """
+
+    traffic: dict[Name, Share] = Field(
+        min_length=1,
+        max_length=MOST_ARMS,
+        description="The share of the clients that each recommender answers; together 1. Others "
+        "are compared with the first.",
+        examples=[{"champion": 0.8, "popular": 0.1, "challenger": 0.1}],
+    )
+    holdout: list[Name] = Field(
+        default_factory=list,
+        max_length=MOST_ARMS,
+        description="Arms that answer from their released model alone, as for anybody: without "
+        "looking at the client, and free.",
+        examples=[["popular"]],
+    )
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if not math.isclose(math.fsum(self.traffic.values()), 1.0, abs_tol=_SUM_TOLERANCE):
+            raise ValueError("the shares in traffic must add up to 1")
+        if unknown := [name for name in self.holdout if name not in self.traffic]:
+            raise ValueError(f"holdout: {unknown[0]} is not in traffic")
+        return self
