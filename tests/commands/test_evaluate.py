@@ -52,6 +52,7 @@ def test_it_finds_what_each_would_earn(folder: Path, capsys: pytest.CaptureFixtu
 
 def test_it_prints_tables(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--recommender", "films", "--seeds", "1", "--epsilons", "", "--uniform")
+    words += ("--no-replay",)
     assert evaluate(folder, rows(400), *words, without="propensity") == 0
     shown = capsys.readouterr().out
     for part in ("films: 400 rows, 4 items", "most popular", "SNIPS", "a visit"):

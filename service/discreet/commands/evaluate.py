@@ -123,6 +123,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=ARRIVALS_PER_SECOND,
         help="visits a second, for a log without times (default: %(default)g)",
     )
+    running.add_argument(
+        "--no-replay", action="store_true", help="leave out the second pass, which replays the log"
+    )
     running.add_argument("--seed", type=int, default=0, help="of all draws (default: %(default)d)")
     running.add_argument(
         "--seeds",
@@ -230,7 +233,7 @@ def _trials(
             rounds=rows if setting.as_written else min(rows, args.curve_rows),
             seed=args.seed + seed,
             rate=args.rate,
-            with_replay=setting.as_written,
+            with_replay=setting.as_written and not args.no_replay,
         )
         for setting in (written(document), *settings)
         for seed in range(args.seeds)
