@@ -74,9 +74,11 @@ async def test_a_client_survives_its_store(tmp_path: Path) -> None:
     """Stopped, it is missed quickly; started again, it is found without a new client."""
     embedded = EmbeddedStore(tmp_path)
     url = embedded.start()
-    store = open_store(url, timeout=2)
+    store, patient = (open_store(url, timeout=seconds) for seconds in (2, 60))
     await store.open()
-    await spend(store)
+    await patient.open()
+    await spend(patient)
+    await patient.close()
     embedded.stop()
     async with asyncio.timeout(HANG):
         for _ in range(3):

@@ -32,7 +32,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 async def opened(
     server: Server, marks: Path | None = None, **how: object
 ) -> AsyncIterator[RedisStore]:
-    store = open_store(server.url, timeout=5, marks=marks, **how)  # type: ignore[arg-type]
+    store = open_store(server.url, timeout=30, marks=marks, **how)  # type: ignore[arg-type]
     try:
         await store.open()
         yield store

@@ -253,4 +253,5 @@ async def test_a_reply_that_lay_unread_is_no_reply_too_late(server: Server) -> N
         await asyncio.sleep(0)  # written
         time.sleep(4.0)  # noqa: ASYNC251  nothing is polled meanwhile
         assert all(isinstance(each, Debited) for each in await debiting)
+    async with opened(server.url) as client:
         assert await spent(client, principals) == [1, 1, 1]
