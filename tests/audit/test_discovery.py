@@ -83,7 +83,7 @@ def test_a_module_without_faults_is_fine(monkeypatch: pytest.MonkeyPatch) -> Non
     def holds(_: AuditRun) -> Finding:
         return Finding(0.0, 0.0, holds=True)
 
-    module = import_module(f"{mechanisms.__name__}.votes")
+    module = import_module(f"{mechanisms.__name__}.calibrations")
     monkeypatch.setattr(module, "claims", lambda: [Claim("planted here", Method.EXACT, holds)])
     assert not hasattr(module, "faults")
     assert "planted here" in {claim.name for claim in all_claims()}

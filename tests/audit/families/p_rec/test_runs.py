@@ -1,9 +1,9 @@
 """The audit of p-REC, and its enumeration beside one that shares nothing with it but the draw."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from discreet.audit.families.p_rec.runs import (
     fixed_parameters,
     worst_run,
 )
+from discreet.audit.mechanisms.votes import law_of_lists
 from discreet.families.p_rec.run_parameters import RunParameters, VotingParameters
 from discreet.privacy.truncated import TruncatedExponential
 
@@ -121,6 +122,82 @@ def test_no_sequence_tells_more_than_its_charge(
                     told = max(told, p / q, q / p)
     assert told > 1
     assert not exceeds_exp(told, claimed)
+
+
+Opinions = tuple[bool | None, ...]
+"""What the client thought of each object of a list; None: passed over."""
+
+
+class ListReference:
+    """All sequences of lists and opinions, voter by voter, with both credits."""
+
+    def __init__(self, parameters: RunParameters, ballots: list[list[int]]) -> None:
+        self._parameters = parameters
+        self._ballots = ballots
+
+    def chances(self, shown: Sequence[tuple[tuple[int, ...], Opinions]]) -> list[Fraction]:
+        """Return the chance of the first list, of the first two, as long as enough count."""
+        parameters = self._parameters
+        voting = parameters.voting
+        rule = voting.rule(parameters.survivors)
+        credits = [(2 * voting.diversity, 2 * voting.radius + 1)] * len(self._ballots[0])
+        chance, found = Fraction(1), []
+        for ballots, (drawn, opinions) in zip(self._ballots, shown, strict=True):
+            counting = [
+                (ballot, sum(credit))
+                for ballot, credit in zip(ballots, credits, strict=True)
+                if ballot and credit[1] > 0 and sum(credit) > 0
+            ]
+            if sum(worth for _, worth in counting) < parameters.floor:
+                break
+            votes = tuple(
+                sum(ballot == place + 1 for ballot, _ in counting)
+                for place in range(voting.objects)
+            )
+            chance *= law_of_lists(rule, votes, len(drawn))[drawn]
+            found.append(chance)
+            credits = [
+                self._after(credit, ballot - 1, dict(zip(drawn, opinions, strict=True)))
+                for credit, ballot in zip(credits, ballots, strict=True)
+            ]
+        return found
+
+    @staticmethod
+    def _after(
+        credit: tuple[int, int], voted: int, opinions: dict[int, bool | None]
+    ) -> tuple[int, int]:
+        liked = next((place for place, opinion in opinions.items() if opinion), None)
+        contradicted = voted in opinions and (
+            opinions[voted] is False or (opinions[voted] is None and liked is None)
+        )
+        if contradicted:
+            return credit[0], credit[1] - 1
+        if voted < 0 or (liked is not None and voted != liked):
+            return credit[0] - 1, credit[1]
+        return credit
+
+
+@pytest.mark.parametrize(("radius", "diversity", "seed"), [(0, 0, 1), (1, 0, 2), (0, 1, 3)])
+def test_no_sequence_of_lists_tells_more_than_its_charge(
+    radius: int, diversity: int, seed: int
+) -> None:
+    """Three objects, two of them shown, three rounds; every list and every kind of opinion."""
+    voting = VotingParameters(objects=3, rounds=20, radius=radius, diversity=diversity, shown=2)
+    parameters = parameters_with(voting, survivors=2, voters=7)
+    kinds: list[Opinions] = [(True, True), (False, True), (None, True), (False, None)]
+    answers = list(product(permutations(range(3), 2), kinds))
+    rng = np.random.default_rng(seed)
+    told = Fraction(1)
+    for silence in (1, 0):
+        ballots = rng.integers(silence, 4, (2, 7)).tolist()
+        ballots.append(ballots[0])  # the same again: what the first took is seen
+        absent = [[0, *row[1:]] for row in ballots]
+        there, gone = ListReference(parameters, ballots), ListReference(parameters, absent)
+        for shown in product(answers, repeat=3):
+            for p, q in zip(there.chances(shown), gone.chances(shown), strict=False):
+                told = max(told, p / q, q / p)
+    assert told > 1
+    assert not exceeds_exp(told, Fraction(parameters.votes_epsilon))
 
 
 def test_the_worst_run_is_found_among_all_runs() -> None:
