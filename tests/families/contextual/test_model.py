@@ -188,3 +188,14 @@ def test_the_expected_regret_is_that_of_the_answers_by_the_models_own_means() ->
     chosen = [choices[0].slot for choices, _ in drawn]
     lost = (means.max(axis=1) - means[np.arange(len(chosen)), chosen]).mean()
     assert abs(learned.expected_regret() - lost) < 0.03
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_release_of_hardly_anybody_is_noise_and_does_not_end_exploring(seed: int) -> None:
+    space = space_for(2, items=16, exact=False)
+    rng = np.random.default_rng(seed)
+    few = summed(space, rng.random((40, 2)), np.full((40, 16), 0.3), seed=seed, deviation=1.8)
+    assert made(space, few, epsilon=2.0, visible=16).outlook.coin > 0.5 * COIN_SIDES
+    # A thousand times as many are heard through the same noise.
+    many = summed(space, rng.random((40_000, 2)), np.full((40_000, 16), 0.3), seed=9, deviation=1.8)
+    assert made(space, many, epsilon=2.0, visible=16).outlook.coin < 0.1 * COIN_SIDES

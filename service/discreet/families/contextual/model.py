@@ -26,7 +26,7 @@ for all items alike.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -66,6 +66,9 @@ _EAGERNESS = 1.0
 _EAGERNESS_EXACT_CELLS = 2.0
 """in cells half as much, which say less about each other; not with noise, which leaves much unknown
 that exploring will not tell soon."""
+_IGNORANT = 4
+"""In noisy cells answers explore at least as the unknown part of the items to this power: a release
+of hardly any feedback, after a night without visitors, is noise and must not end exploring."""
 _ALIKE = 0.2
 _CURIOSITY_STEPS = 2**20
 _GREAT = 50.0
@@ -167,10 +170,14 @@ class ContextualModel:
             if self._rate:
                 exact_cells = isinstance(self.space, CellSpace) and not self.sums.variance.any()
                 eagerness = _EAGERNESS_EXACT_CELLS if exact_cells else _EAGERNESS
+                unsure = min(1.0, eagerness * gain) ** 2
+                if isinstance(self.space, CellSpace) and not exact_cells:
+                    unknown = 1.0 - float(estimates.known[visible].mean())
+                    unsure = max(unsure, unknown**_IGNORANT)
                 least = self._rate
                 if self._unprotected and not self._untried().any():
                     least *= min(1.0, len(visible) / MANY)
-                chance = least + (1.0 - least) * min(1.0, eagerness * gain) ** 2
+                chance = least + (1.0 - least) * unsure
         rank = np.full(slots, 2)
         rank[visible] = 1
         rank[listed] = 0
@@ -185,10 +192,7 @@ class ContextualModel:
         )
         if not len(visible):
             return made
-        whole = self._odds(made, visible)
-        return CatalogueOutlook(
-            made.ranking, made.listed, made.popular, made.curiosity, made.coin, whole
-        )
+        return replace(made, odds=self._odds(made, visible))
 
     def _curious(self, means: Floats, errors: Floats, listed: Slots) -> tuple[Weights, float]:
         """Return what is worth exploring, of the visible items, and what there is to gain."""

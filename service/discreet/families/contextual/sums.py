@@ -30,7 +30,8 @@ _PRODUCT_VARIANCE = 0.02
 _LAW_ERROR = 0.5
 """How far, relatively, the law of answers may be from what was really shown: callers may offer
 fewer items, ask for lists, or send no feedback."""
-_SIGNIFICANT = 2.0
+_SIGNIFICANT = 3.0
+"""Standard deviations by which a cell stands out; of 36 empty ones, one has two by chance."""
 _FEWEST = 1e-9
 
 
@@ -122,11 +123,12 @@ class ContextualSums:
         return min(max(mean, 0.0), 1.0)
 
     def occupied(self) -> npt.NDArray[np.bool_]:
-        """Return which entries of `arrivals` stand out from their noise."""
-        found: npt.NDArray[np.bool_] = self.arrivals > max(
-            _SIGNIFICANT * self.arrivals_variance**0.5, _FEWEST
-        )
-        return found if found.any() else np.ones_like(found)
+        """Return which entries of `arrivals` stand out from their noise; all, if all together do
+        not."""
+        noise = _SIGNIFICANT * self.arrivals_variance**0.5
+        found: npt.NDArray[np.bool_] = self.arrivals > max(noise, _FEWEST)
+        heard = self.arrivals.sum() > noise * len(self.arrivals) ** 0.5
+        return found if heard and found.any() else np.ones_like(found)
 
     def with_release(self, fresh: FreshSums, *, law: Floats, decay: float) -> "ContextualSums":
         """Return the sums with one more release.
