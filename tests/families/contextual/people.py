@@ -39,14 +39,14 @@ def summed(
         products = each.sum(axis=0)
         if space.own:
             np.add.at(own, shown, np.hstack([np.ones((people, 1)), each]))
-    noise = deviation * space.unit
+    noise = space.summed(deviation * rng.standard_normal((items, space.kept, 2)))
     fresh = FreshSums(
         slots=np.arange(items),
-        liked=liked + noise * rng.standard_normal(liked.shape),
-        disliked=disliked + noise * rng.standard_normal(liked.shape),
+        liked=liked + noise[:, :, 0],
+        disliked=disliked + noise[:, :, 1],
         products=products + deviation * rng.standard_normal(products.shape),
         own=own,
-        variance=noise**2,
+        variance=(deviation * space.unit) ** 2,
         product_variance=deviation**2,
     )
     apart = isinstance(space, CellSpace)

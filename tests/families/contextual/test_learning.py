@@ -59,9 +59,8 @@ def test_what_is_released_has_noise_also_if_no_item_is_left() -> None:
 
 def test_exact_sums_have_none() -> None:
     gathered = {b"i" + bytes(4): np.array([REWARD_STEPS, 0], dtype=np.int64)}
-    fresh = fresh_sums(
-        space_for(2), gathered, slots=np.arange(2), deviation=0.0, noise=SeededNoise(0)
-    )
+    exact = space_for(2, exact=True)
+    fresh = fresh_sums(exact, gathered, slots=np.arange(2), deviation=0.0, noise=SeededNoise(0))
     assert fresh.liked[0, 0] == 1.0
     assert fresh.liked.sum() == 1.0
     assert not fresh.disliked.any()

@@ -84,6 +84,29 @@ def test_no_two_records_are_further_apart_than_the_sensitivity(dimensions: int) 
     assert 0.9 * bound < math.sqrt(most) <= bound
 
 
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+def test_cells_are_told_by_sums_of_all_sizes(dimensions: int) -> None:
+    space = CellSpace(dimensions)
+    records = np.zeros((1, space.kept, 2))
+    cells = RNG.integers(0, space.entries, 50)
+    for cell in cells.tolist():
+        for at, amount in space.increments(cell.to_bytes(2, "little"), 0, 0.75)[item_block(0)]:
+            records[0, at // 2, at % 2] += amount / REWARD_STEPS
+    found = space.summed(records)[0]
+    counts = np.bincount(cells, minlength=space.entries)
+    assert np.allclose(found, counts[:, None] * [0.75, 0.25], atol=1e-3)
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+def test_noise_of_cells_is_as_stated_and_hides_little_of_their_total(dimensions: int) -> None:
+    """Sums of cells alone would have a total with as many times the variance as there are cells."""
+    space = CellSpace(dimensions)
+    noise = space.summed(RNG.standard_normal((4_000, space.kept, 1)))[:, :, 0]
+    covariance = np.cov(noise.T)
+    assert np.allclose(covariance, space.unit**2 * space.alike, atol=0.25)
+    assert noise.sum(axis=1).var() < 0.25 * space.entries
+
+
 def test_a_note_that_is_not_ours_is_refused() -> None:
     for space in (CellSpace(2), LinearSpace(5)):
         with pytest.raises(TokenForged):

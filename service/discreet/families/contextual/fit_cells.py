@@ -1,9 +1,9 @@
 """Estimates in cells: smooth functions of the cell, one for every item.
 
-With n the weighted count of an item in a cell, q the variance of a reward and s that of the noise
-in liked minus rate times shown, the cell's observation has precision n^2 / (n q + s). An item's
-function is a sum of cosine waves over the cells; the variance of a wave's coefficient depends on
-its group, by frequency, and is fitted to all items together.
+With N the weighted counts of an item in the cells (a diagonal matrix), q the variance of a reward
+and S the covariance of the noise in liked minus rate times shown, the observation of all cells has
+precision N (N q + S)^-1 N. An item's function is a sum of cosine waves over the cells; the variance
+of a wave's coefficient depends on its group, by frequency, and is fitted to all items together.
 """
 
 import numpy as np
@@ -21,9 +21,10 @@ from discreet.families.contextual.sums import ContextualSums
 
 _EDGES = np.array([0, 1, 3, 6, 11, 19])
 """Squared frequencies at which a group of waves begins."""
-_LEVELS = 0.02
+_LEVELS = 0.01
 _ITEMS_FITTED = 128
 _TINY = 1e-9
+_JITTER = 1e-3
 
 
 def assumed_differences(groups: int) -> Floats:
@@ -47,31 +48,46 @@ def fit_cells(space: CellSpace, sums: ContextualSums, slots: np.ndarray) -> Esti
     spread = max(rate * (1.0 - rate), 0.003) * thinned
     noise = variance * ((1.0 - rate) ** 2 + rate**2)
     surplus = liked - rate * shown
+    count = count * occupied
+
+    def likelihood(part: "np.ndarray | slice") -> tuple[Floats, Floats]:
+        """Return the precision and the evidence about the items' means, by cell."""
+        n, own = count[part], count[part] * spread[part] + _TINY
+        covariance = own[:, :, None] * np.eye(len(basis))
+        if not noise.any():
+            worth = n / own
+            return covariance * (worth**2)[:, :, None], worth * surplus[part]
+        root = np.sqrt(noise[part])
+        covariance += root[:, :, None] * space.alike * root[:, None, :] + _JITTER * np.eye(
+            len(basis)
+        )
+        inverse = np.linalg.inv(covariance)
+        evidence: Floats = n * np.einsum("kcd,kd->kc", inverse, surplus[part])
+        return n[:, :, None] * inverse * n[:, None, :], evidence
+
+    parts = [slice(start, start + _ITEMS_FITTED) for start in range(0, len(slots), _ITEMS_FITTED)]
     # What is common to all items, by cell.
-    worth = count / (count * spread + noise + _TINY) * occupied
-    common_precision = (basis.T * (worth * count).sum(axis=0)) @ basis
-    common = np.linalg.solve(
-        common_precision + np.diag(2.0 / assumed[groups]),
-        basis.T @ (worth * surplus).sum(axis=0),
-    )
-    shared = basis @ common
-    evidence = (worth * (surplus - shared * count)) @ basis
-    weight = worth * count
+    common_precision, observed = np.diag(2.0 / assumed[groups]), np.zeros(len(basis))
+    for part in parts:
+        precision, evidence = likelihood(part)
+        common_precision = common_precision + basis.T @ precision.sum(axis=0) @ basis
+        observed = observed + evidence.sum(axis=0) @ basis
+    shared = basis @ np.linalg.solve(common_precision, observed)
+
+    def by_wave(part: "np.ndarray | slice") -> tuple[Floats, Floats]:
+        precision, evidence = likelihood(part)
+        return basis.T @ precision @ basis, (evidence - precision @ shared) @ basis
+
     fitted = np.argsort(-count.sum(axis=1), kind="stable")[:_ITEMS_FITTED]
-    variances = empirical_bayes(
-        _precision(weight[fitted], basis), evidence[fitted], groups, assumed, assumed
-    )
+    variances = empirical_bayes(*by_wave(fitted), groups, assumed, assumed)
     means = np.full((sums.slots, len(basis)), rate)
     squares = np.full((sums.slots, len(basis)), float(variances[groups].sum()))
     shares = np.where(occupied, np.maximum(sums.arrivals, 0.0), 0.0) + _TINY
     shares = shares / shares.sum()
     among = shares @ basis
     levels = np.full(sums.slots, float(variances[groups] @ among**2))
-    for start in range(0, len(slots), _ITEMS_FITTED):
-        part = slice(start, start + _ITEMS_FITTED)
-        coefficients, covariance = posterior(
-            _precision(weight[part], basis), evidence[part], groups, variances
-        )
+    for part in parts:
+        coefficients, covariance = posterior(*by_wave(part), groups, variances)
         means[slots[part]] = rate + shared + coefficients @ basis.T
         levels[slots[part]] = np.einsum("i,kij,j->k", among, covariance, among, optimize=True)
         halves = np.einsum("ci,kij->kcj", basis, covariance, optimize=True)
@@ -85,8 +101,3 @@ def fit_cells(space: CellSpace, sums: ContextualSums, slots: np.ndarray) -> Esti
         known=1.0 - np.clip(squares @ shares / float(variances[groups].sum()), 0.0, 1.0),
         levels=np.sqrt(np.maximum(levels, 0.0)),
     )
-
-
-def _precision(weight: Floats, basis: Floats) -> Floats:
-    precision: Floats = np.einsum("kc,ci,cj->kij", weight, basis, basis, optimize=True)
-    return precision

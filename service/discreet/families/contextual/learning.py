@@ -68,7 +68,7 @@ def fresh_sums(
         )
         items = items + drawn[: items.size].reshape(items.shape)
         products = products + drawn[items.size :]
-    rows = items.astype(np.float64) * (space.unit / REWARD_STEPS)
+    rows = space.summed(items / REWARD_STEPS)
     return FreshSums(
         slots=slots,
         liked=rows[:, :, 0],

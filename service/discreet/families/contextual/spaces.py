@@ -1,19 +1,22 @@
 """From contexts to the entries that a record moves.
 
 `CellSpace`, for up to three numbers: the cube is divided into equal cells, and a context is the one
-that it lies in. Tastes of any shape can be learned, and a record moves one cell.
+that it lies in. Tastes of any shape can be learned. With private feedback a record moves its cell,
+the block of cells around it and the whole cube, by the roots of `_PARTS` of its length: the noise
+of many cells would hide what a block or all of them say together, and this way it does not.
 
 `LinearSpace`, for more numbers: the constant 1 and psi, the numbers centred and scaled, with a
 Euclidean norm of at most 1. More than `MOST_LINEAR` numbers are first hashed into so many sums with
 public signs. A record moves every entry, so it is phi / sqrt(2) for phi = (1, psi).
 
-How far can one record move the sums? With y in [0, 1] the reward and v the context's vector (a unit
-vector, or phi / sqrt(2)), a record adds y v to the item's liked entries and (1 - y) v to its
-disliked ones, of squared length (y^2 + (1 - y)^2) |v|^2 <= 1. In a linear space it also adds the
-products psi psi^T / 2 to a matrix of everybody's, in Frobenius norm at most 1/2. Replacing a record
-by another moves the sums by |r - r'|^2 = |r|^2 + |r'|^2 - 2 r.r', and r.r' >= 0: different items
-share no entry; for one item it is v.v' (y y' + (1 - y)(1 - y')), where v.v' >= 0 because
-phi.phi' = 1 + psi.psi' >= 0; and the products add (psi.psi')^2 / 4. So
+How far can one record move the sums? With y in [0, 1] the reward and v the context's vector (the
+roots of parts that add up to 1, or phi / sqrt(2)), a record adds y v to the item's liked entries
+and (1 - y) v to its disliked ones, of squared length (y^2 + (1 - y)^2) |v|^2 <= 1. In a linear
+space it also adds the products psi psi^T / 2 to a matrix of everybody's, in Frobenius norm at most
+1/2. Replacing a record by another moves the sums by |r - r'|^2 = |r|^2 + |r'|^2 - 2 r.r', and
+r.r' >= 0: different items share no entry; for one item it is v.v' (y y' + (1 - y)(1 - y')), where
+v.v' >= 0 because no number in it is negative, or phi.phi' = 1 + psi.psi' >= 0; and the products add
+(psi.psi')^2 / 4. So
 
     cells:   sqrt(2)            (1 + 1)
     linear:  sqrt(2.5)          (5/4 + 5/4)
@@ -44,6 +47,10 @@ MOST_LINEAR = 64
 MOST_OWN = 2_000_000
 """Products that all items may keep together: 16 MB in a model."""
 _SIDES = {1: 16, 2: 6, 3: 4}
+_BLOCKS = 2
+"""Blocks of cells along a dimension."""
+_PARTS = (0.2, 0.3, 0.5)
+"""Of a record's squared length: the whole cube's, its block's and its cell's."""
 _GAIN = 2.0
 """Numbers spread by a quarter around the middle of [0, 1] get a psi of about length 1."""
 _NOTE_STEPS = 32_000
@@ -58,7 +65,12 @@ class Space(Protocol):
 
     @property
     def entries(self) -> int:
-        """Numbers in a context's row, and in each of an item's two sums."""
+        """Numbers in a context's row."""
+        ...
+
+    @property
+    def kept(self) -> int:
+        """Numbers in each of an item's two sums."""
         ...
 
     @property
@@ -73,7 +85,7 @@ class Space(Protocol):
 
     @property
     def unit(self) -> float:
-        """What a record's entries are multiplied by to give those of its row."""
+        """The deviation of noise in a sum of rows, if every number kept has noise of 1."""
         ...
 
     @property
@@ -83,6 +95,10 @@ class Space(Protocol):
 
     def rows(self, contexts: Floats) -> Floats:
         """Return a row for each context; predictions are linear in it."""
+        ...
+
+    def summed(self, kept: Floats) -> Floats:
+        """Return the sums of rows that these sums of records tell, along the second axis."""
         ...
 
     def note(self, row: Floats) -> bytes:
@@ -102,9 +118,9 @@ def item_block(slot: int) -> bytes:
 def gathered_sums(
     space: Space, gathered: Mapping[bytes, npt.NDArray[np.int64]], slots: Sequence[int]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return what has gathered: (item, entry, liked or disliked), everybody's products, and what
-    items keep of their own."""
-    width = 2 * space.entries
+    """Return what has gathered: (item, number kept, liked or disliked), everybody's products, and
+    what items keep of their own."""
+    width = 2 * space.kept
     items = np.zeros((len(slots), width + space.own), dtype=np.int64)
     for place, slot in enumerate(slots):
         held = gathered.get(item_block(slot))
@@ -116,23 +132,33 @@ def gathered_sums(
     if held is not None:
         size = min(len(held), len(products))
         products[:size] = held[:size]
-    rewarded = items[:, :width].reshape(len(slots), space.entries, 2)
+    rewarded = items[:, :width].reshape(len(slots), space.kept, 2)
     return rewarded, products, items[:, width:]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellSpace:
-    """Equal cells, numbered with the last dimension running fastest."""
+    """Equal cells, numbered with the last dimension running fastest.
+
+    With A the matrix from sums over cells to what is kept, the least squares estimate of the former
+    is (A^T A)^-1 A^T times the latter, and has noise of covariance (A^T A)^-1.
+    """
 
     dimensions: int
+    exact: bool = False
     side: int = field(init=False)
     entries: int = field(init=False)
+    kept: int = field(init=False)
+    unit: float = field(init=False)
+    alike: Floats = field(init=False)
+    """The correlation of noise between cells."""
     basis: Floats = field(init=False)
     orders: npt.NDArray[np.int64] = field(init=False)
     products: int = 0
     own: int = 0
-    unit: float = 1.0
     sensitivity: float = math.sqrt(2.0) * _ROUNDING
+    _block: npt.NDArray[np.intp] = field(init=False)
+    _solved: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         side = _SIDES[self.dimensions]
@@ -148,6 +174,20 @@ class CellSpace:
         object.__setattr__(self, "entries", len(places))
         object.__setattr__(self, "basis", basis)
         object.__setattr__(self, "orders", (waves**2).sum(axis=1))
+        along = (places * _BLOCKS).astype(np.intp)
+        block = along @ (_BLOCKS ** np.arange(self.dimensions)[::-1])
+        moved = np.eye(len(places))
+        if not self.exact:
+            whole, blocks, cells = np.sqrt(_PARTS)
+            inside = (block == np.arange(_BLOCKS**self.dimensions)[:, None]) * blocks
+            moved = np.vstack([np.full((1, len(places)), whole), inside, cells * moved])
+        covariance = np.linalg.inv(moved.T @ moved)
+        object.__setattr__(self, "kept", len(moved))
+        object.__setattr__(self, "_block", block)
+        object.__setattr__(self, "_solved", covariance @ moved.T)
+        # The same for every cell: all blocks have as many.
+        object.__setattr__(self, "unit", math.sqrt(covariance[0, 0]))
+        object.__setattr__(self, "alike", covariance / covariance[0, 0])
 
     def cells(self, contexts: Floats) -> npt.NDArray[np.intp]:
         """Return the cell of each context."""
@@ -161,18 +201,31 @@ class CellSpace:
         rows[np.arange(len(contexts)), self.cells(contexts)] = 1.0
         return rows
 
+    def summed(self, kept: Floats) -> Floats:
+        """Return the sums over cells that agree best with those of all sizes."""
+        sums: Floats = np.einsum("ce,kel->kcl", self._solved, kept)
+        return sums
+
     def note(self, row: Floats) -> bytes:
         """Return the cell."""
         return int(row.argmax()).to_bytes(2, "little")
 
     def increments(self, note: bytes, slot: int, reward: float) -> Increments:
-        """Return the reward and the rest of 1, for the item in the cell."""
+        """Return the reward and the rest of 1, for the item in the cell and around it."""
         cell = int.from_bytes(note, "little")
         if len(note) != 2 or cell >= self.entries:
             raise TokenForged("recommendation_id was issued by another version of this service")
-        steps = math.floor(reward * REWARD_STEPS)
-        rest = math.floor((1.0 - reward) * REWARD_STEPS)
-        return {item_block(slot): [(2 * cell, steps), (2 * cell + 1, rest)]}
+        places: list[int] = [cell]
+        parts: tuple[float, ...] = (1.0,)
+        if not self.exact:
+            first = 1 + _BLOCKS**self.dimensions
+            places, parts = [0, 1 + int(self._block[cell]), first + cell], _PARTS
+        amounts = []
+        for place, part in zip(places, parts, strict=True):
+            length = math.sqrt(part) * REWARD_STEPS
+            amounts.append((2 * place, math.floor(reward * length)))
+            amounts.append((2 * place + 1, math.floor((1.0 - reward) * length)))
+        return {item_block(slot): amounts}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,6 +238,7 @@ class LinearSpace:
     size: int = field(init=False)
     """Of psi."""
     entries: int = field(init=False)
+    kept: int = field(init=False)
     products: int = field(init=False)
     own: int = field(init=False)
     longest: float | None = field(init=False)
@@ -202,6 +256,7 @@ class LinearSpace:
         rows, columns = np.triu_indices(size)
         object.__setattr__(self, "size", size)
         object.__setattr__(self, "entries", size + 1)
+        object.__setattr__(self, "kept", size + 1)
         object.__setattr__(self, "products", len(rows))
         object.__setattr__(self, "own", len(rows) + 1 if self.apart else 0)
         object.__setattr__(self, "triangle", (rows, columns))
@@ -233,6 +288,11 @@ class LinearSpace:
         lengths = np.sqrt(np.einsum("ni,ni->n", psi, psi))
         np.divide(psi, np.maximum(lengths, 1.0)[:, None], out=rows[:, 1:])
         return rows
+
+    def summed(self, kept: Floats) -> Floats:
+        """Return the sums of rows: records are shorter."""
+        sums: Floats = kept * self.unit
+        return sums
 
     def note(self, row: Floats) -> bytes:
         """Return psi in steps, rounded towards zero: it becomes no longer."""
@@ -288,7 +348,7 @@ def space_for(dimensions: int, *, items: int = 0, exact: bool = False) -> CellSp
     again: what items have kept of their own is then missing for some records, and is guessed.
     """
     if dimensions <= MOST_CELL_DIMENSIONS:
-        return CellSpace(dimensions)
+        return CellSpace(dimensions, exact)
     shared = LinearSpace(dimensions, exact)
     if exact and items * shared.products <= MOST_OWN:
         return LinearSpace(dimensions, exact, apart=True)

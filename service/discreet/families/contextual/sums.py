@@ -187,27 +187,34 @@ class ContextualSums:
             counted = np.maximum(expected + (counted - expected) * trust, 0.0)
         else:
             counted = np.maximum(counted, 0.0)
+        before = (self.count[slots], self.count2[slots], self.variance[slots])
+        judged, variances = counted, variance
+        if apart and variance:
+            # The noise of cells is correlated, and cancels where all have the same weight.
+            cells = float(after.occupied().sum())
+            before = (_total(before[0]), _total(before[1]), before[2][:, :1] * cells)
+            judged, variances = _total(counted), variance * cells
         olds, news = _weights(
-            self.count[slots] * decay,
-            self.count2[slots] * decay**2,
-            self.variance[slots] * decay**2,
-            counted,
-            variance,
+            before[0] * decay,
+            before[1] * decay**2,
+            before[2] * decay**2,
+            judged,
+            variances,
             _REWARD_VARIANCE,
         )
         olds = olds * decay
         changed: dict[str, Any] = {}
-        for name, before, added in (
+        for name, held, added in (
             ("liked", self.liked, fresh.liked),
             ("disliked", self.disliked, fresh.disliked),
             ("count", self.count, counted),
         ):
-            changed[name] = _put(before, slots, olds * before[slots] + news * added)
-        for name, before, added in (
+            changed[name] = _put(held, slots, olds * held[slots] + news * added)
+        for name, held, added in (
             ("count2", self.count2, counted),
             ("variance", self.variance, np.full_like(counted, variance)),
         ):
-            changed[name] = _put(before, slots, olds**2 * before[slots] + news**2 * added)
+            changed[name] = _put(held, slots, olds**2 * held[slots] + news**2 * added)
         kept = np.zeros((self.slots, fresh.own.shape[1]))
         kept[slots] = fresh.own
         if self.own.shape == kept.shape:
@@ -225,6 +232,11 @@ class ContextualSums:
         return cls(
             **{name: value if value.ndim else float(value) for name, value in read.items()}  # type: ignore[arg-type]
         )
+
+
+def _total(rows: Floats) -> Floats:
+    total: Floats = rows.sum(axis=1, keepdims=True)
+    return total
 
 
 def _put(before: Floats, slots: npt.NDArray[np.intp], rows: Floats) -> Floats:

@@ -29,7 +29,7 @@ from discreet.audit.scripted_noise import ExactLaw, TapedNoise, coin_law
 from discreet.families.choice import COIN_SIDES
 from discreet.families.contextual.model import ContextualModel
 from discreet.families.contextual.recommender import ContextualRecommender
-from discreet.families.contextual.spaces import gathered_sums
+from discreet.families.contextual.spaces import CellSpace, gathered_sums
 from discreet.families.questions import Ask, Decision, Question
 from discreet.privacy.choice import RESPONSE_BITS
 from discreet.privacy.noise import NoiseSource
@@ -37,6 +37,9 @@ from discreet.state.stores import Vector
 
 LEFT, RIGHT = 0.2, 0.8
 LINEAR = 4
+_CELLS = CellSpace(1).entries
+_WIDER = CellSpace(1).kept - _CELLS
+"""Sums of more than a cell: the whole cube's, and its halves'."""
 _READ = 96
 _UNREAD = RESPONSE_BITS - _READ
 
@@ -73,8 +76,17 @@ class ContextualLoop:
         """On every second path, return noise as if items were liked on opposite sides by many."""
         if path % 2 == 0:
             return spread_noise(path, release, scales)
-        signs = [(-1) ** (k + k // 16 + k // 32 + release) for k in range(len(scales))]
+        signs = [self._sign(k) * (-1) ** release for k in range(len(scales))]
         return [round((40 + 40 * s) * scale) for s, scale in zip(signs, scales, strict=True)]
+
+    def _sign(self, k: int) -> int:
+        """Return 1 or -1 for the k-th number of a release; 0 for one of the whole cube."""
+        if self._dimensions == LINEAR:
+            return int((-1) ** (k + k // 16 + k // 32))
+        item, within = divmod(k, 2 * (_WIDER + _CELLS))
+        place, disliked = divmod(within, 2)
+        right = place - 1 if place < _WIDER else (place - _WIDER) // (_CELLS // 2)
+        return 0 if place == 0 else int((-1) ** (disliked + right + item))
 
     def summary(self, model: ContextualModel) -> list[float]:
         """Return the released sums of both items, added up."""
@@ -175,11 +187,12 @@ class SilentEntries(ContextualRecommender):
         released = super().release(model, gathered, noise)
         before, after = model.sums, released.sums
         items, _, _ = gathered_sums(self.space, gathered, range(before.slots))
+        silent = items[:, -self.space.entries :] == 0
         return self._model(
             replace(
                 after,
-                liked=np.where(items[:, :, 0] == 0, before.liked, after.liked),
-                disliked=np.where(items[:, :, 1] == 0, before.disliked, after.disliked),
+                liked=np.where(silent[:, :, 0], before.liked, after.liked),
+                disliked=np.where(silent[:, :, 1], before.disliked, after.disliked),
             )
         )
 
