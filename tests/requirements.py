@@ -130,6 +130,7 @@ REQUIREMENTS = {
     # Debian's tools are one program with the server, which speaks TLS; the embedded store does not.
     "redis-check-rdb": program("redis-check-rdb", debian_package="redis-tools"),
     "curl": program("curl", debian_package="curl"),
+    "cc": program("cc", debian_package="gcc"),
     "node": program("node", debian_package="nodejs"),
     "javac": program("javac", debian_package="openjdk-17-jdk-headless"),
     "npm": program("npm", debian_package="npm"),

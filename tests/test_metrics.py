@@ -26,6 +26,7 @@ ALLOWED = {
     "outcome",
     "share",
     "peer",
+    "messages",
     "direction",
     "route",
     "method",
@@ -53,6 +54,10 @@ def samples(text: bytes) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 def by_name(text: bytes, name: str) -> float:
     return sum(value for (found, _), value in samples(text).items() if found == name)
+
+
+def labelled(text: bytes) -> list[dict[str, str]]:
+    return [dict(pairs) for _, pairs in samples(text)]
 
 
 def busy(metrics: Metrics) -> None:
@@ -189,9 +194,14 @@ def test_a_removed_recommender_holds_nothing() -> None:
     metrics.gauge(recommender="songs", what=FamilyGauge.CELLS, value=1)
     metrics.set_recommenders({"songs": "p-dap"})
     metrics.flush()
-    for what in P_DAP:
-        left = 1 if what is FamilyGauge.CELLS else 0
-        assert by_name(metrics.render(), f"discreet_{what.value}") == left
+    found = {labels.get("recommender") for labels in labelled(metrics.render())}
+    assert found == {"songs", None}
+    assert by_name(metrics.render(), "discreet_cells") == 1
+    # It is counted anew if it comes again.
+    metrics.set_recommenders({"films": "p-dap", "songs": "p-dap"})
+    assert by_name(metrics.render(), "discreet_items_total") == 0
+    busy(metrics)
+    metrics.flush()
     assert by_name(metrics.render(), "discreet_items_total") == 2 * len(AnswerOutcome)
 
 
@@ -269,6 +279,54 @@ for _ in range(3):
 metrics = Metrics(version="1")
 sys.stdout.buffer.write(metrics.render())
 """
+
+
+COMING_AND_GOING = """
+import os, sys, time
+from discreet.metrics import Metrics
+from tests.test_metrics import busy
+metrics = Metrics(version="1")
+if (other := os.fork()) == 0:
+    metrics = Metrics(version="1")
+    metrics.set_recommenders({"films": "p-dap"})
+    busy(metrics)
+    metrics.flush()
+    os._exit(0)
+os.wait()
+sizes = []
+for turn in range(300):
+    metrics.set_recommenders({"films": "p-dap", f"r{turn}": "p-dap"})
+    metrics.exhausted(recommender=f"r{turn}", algorithm="p-dap")
+    busy(metrics)
+    metrics.flush()
+    metrics.set_recommenders({"films": "p-dap"})
+    own = [each for each in os.scandir() if str(os.getpid()) in each.name]
+    sizes.append(sum(each.stat().st_size for each in own))
+assert len(set(sizes)) == 1, sizes
+sys.stdout.buffer.write(metrics.render())
+metrics.set_recommenders({})
+sys.stdout.buffer.write(b"# gone\\n" + metrics.render())
+"""
+
+
+def test_files_do_not_grow_with_recommenders_that_come_and_go(tmp_path: Path) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", COMING_AND_GOING],
+        env={
+            **os.environ,
+            "PROMETHEUS_MULTIPROC_DIR": str(tmp_path),
+            "PYTHONPATH": str(Path(__file__).parents[1]),
+        },
+        cwd=tmp_path,
+        capture_output=True,
+    )
+    assert answer.returncode == 0, answer.stderr
+    before, after = answer.stdout.split(b"# gone\n")
+    assert by_name(before, "discreet_items_total") == 301 * 2 * len(AnswerOutcome)
+    assert {one.get("recommender", "films") for one in labelled(before)} == {"films"}
+    # Of a worker that has ended, nothing is shown either of a recommender that is gone.
+    assert not any("recommender" in one for one in labelled(after))
+    assert by_name(after, "discreet_request_duration_seconds_count") == 301
 
 
 def test_several_workers_are_added_up(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ UNPAID_SHARE = (
 REWARD = f"max by (recommender) (discreet_released_reward_mean{{{HERE}}})"
 REGRET = f"max by (recommender) (discreet_released_regret{{{HERE}}})"
 LEARNED = f"max by (recommender) (discreet_released_feedback{{{HERE}}})"
-# A removed recommender's gauges are 0.
+# Rather no age than one since 1970.
 MODEL_AGE = f"time() - min by (recommender) (discreet_release_timestamp_seconds{{{HERE}}} > 0)"
 
 NOW = Row(

@@ -3,6 +3,7 @@
 import random
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -15,10 +16,23 @@ _REMEMBERED = MADE_UP_SECONDS / 2
 
 
 class Callers:
-    """So many threads, each with clients of its own, until told to stop."""
+    """So many threads, each with clients of its own, until told to stop.
 
-    def __init__(self, url: str, key: str, history: History, *, seed: int, threads: int) -> None:
+    `stored` asks the store, not the server: the last release there, and a digest of its model.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        history: History,
+        *,
+        seed: int,
+        threads: int,
+        stored: Callable[[], tuple[int, str] | None],
+    ) -> None:
         self._history = history
+        self._stored = stored
         self._url = url
         self._headers = {"Authorization": f"Bearer {key}"}
         self._stop = threading.Event()
@@ -46,8 +60,11 @@ class Callers:
                 if self._stop.is_set():
                     return
                 dice = rng.random()
-                if dice < 0.25 and answered:
-                    self._feed_back(caller, rng.choice(answered))
+                if dice < 0.2 and answered:
+                    self._feed_back(caller, rng.choice(answered[-1_000:]))
+                    continue
+                if dice < 0.25:
+                    self._look(caller)
                     continue
                 now = time.monotonic() - self._history.began
                 told = [each for each in told if each.event_id or now - each.began < _REMEMBERED]
@@ -76,6 +93,19 @@ class Callers:
         one.recommendation_id = answer.recommendation_id
         body = {"recommendation_id": answer.recommendation_id, "reward": 1.0}
         self._send(caller, "/feedback", body, one)
+
+    def _look(self, caller: httpx.Client) -> None:
+        """Ask a worker which release it answers from, and then the store which it has."""
+        one = self._history.begin("release", "")
+        try:
+            answer = caller.get("/recommenders/films/guarantee")
+        except httpx.TransportError:
+            one.ended = time.monotonic() - self._history.began
+            return
+        found = self._stored() if answer.status_code == 200 else None
+        if found is not None:
+            one.stored, one.model = found
+        self._history.end(one, answer.status_code, answer.json())
 
     def _send(self, caller: httpx.Client, path: str, body: Any, one: Operation) -> None:
         try:

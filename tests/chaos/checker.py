@@ -4,7 +4,9 @@ no debit lost        what was spent covers every personalised answer that anybod
 no debit doubled     what was spent is covered by answers seen and by calls left in doubt
 budget kept          no client has seen more personalised answers than its budget buys
 replays equal        every answer under one event id is the same answer
-feedback once        one decision's feedback was counted once, and what was counted stays
+feedback once        one decision's feedback was counted once, and what was counted stays; none is
+                     refused as too late that was in time
+released only        no worker answers from a model before it is stored, and a release has one model
 only what exists     no answer shows an item that the recommender does not have
 """
 
@@ -12,6 +14,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from tests.chaos.history import Operation
+
+Faults = Iterable[tuple[str, float, float]]
+REWINDS = frozenset({"roll back", "kill master", "freeze master"})
+"""Faults after which the store may for a while hold less than was released."""
 
 
 def violations(
@@ -21,12 +27,17 @@ def violations(
     price: float,
     budget: float,
     items: frozenset[str],
+    faults: Faults = (),
 ) -> list[str]:
-    """Return every promise that the history breaks, in words; none if it breaks none."""
+    """Return every promise that the history breaks, in words; none if it breaks none.
+
+    No feedback in it is so old that it could be too late.
+    """
     operations = list(operations)
     asked = [one for one in operations if one.kind == "recommend"]
     found = [*_ledgers(asked, spent, price, budget), *_replays(asked)]
     found += _feedback([one for one in operations if one.kind == "feedback"])
+    found += _releases([one for one in operations if one.kind == "release"], faults)
     for one in asked:
         if one.status == 200 and not items.issuperset(one.items):
             found.append(f"{one.client} was shown an item that does not exist")
@@ -42,7 +53,8 @@ def _ledgers(
     for place, one in enumerate(asked):
         if one.status == 200:
             if one.personalised and one.recommendation_id is not None:
-                seen[one.client].add(one.recommendation_id)
+                # What has an event id is paid for once, whatever was answered under it.
+                seen[one.client].add(one.event_id or one.recommendation_id)
             continue
         # In doubt, unless a retry under its event id was answered: then that one counts, once.
         name = one.event_id or one.retry_under
@@ -81,8 +93,32 @@ def _feedback(sent: list[Operation]) -> list[str]:
     counted = Counter(
         one.recommendation_id for one in sent if one.status == 200 and one.duplicate is False
     )
-    return [
+    late = sum(one.status == 410 for one in sent)
+    found = [f"{late} times feedback was refused as expired before its time"] if late else []
+    return found + [
         f"feedback on one decision was counted {count} times"
         for count in counted.values()
         if count > 1
+    ]
+
+
+def _releases(seen: list[Operation], faults: Faults) -> list[str]:
+    """The store was asked after the worker, so it must know the worker's release by then."""
+    rewinds = [(began, ended) for name, began, ended in faults if name in REWINDS]
+    models: dict[int, set[str]] = defaultdict(set)
+    found = []
+    for one in seen:
+        if one.stored is None or one.model is None:
+            continue
+        models[one.stored].add(one.model)
+        rewound = any(began <= one.ended and one.began <= ended for began, ended in rewinds)
+        if one.release is not None and one.release > one.stored and not rewound:
+            found.append(
+                f"a worker answered from release {one.release} before it was stored: "
+                f"{one.stored} was the last"
+            )
+    return found + [
+        f"release {number} has {len(different)} different models"
+        for number, different in models.items()
+        if len(different) > 1
     ]

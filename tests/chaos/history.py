@@ -14,7 +14,7 @@ class Operation:
     """One call. `status` 0 is a call whose answer never came: nobody knows what became of it."""
 
     kind: str
-    """recommend or feedback."""
+    """recommend, feedback, or release: which model the worker answers from that was asked."""
     client: str
     began: float
     event_id: str | None = None
@@ -27,6 +27,12 @@ class Operation:
     duplicate: bool | None = None
     retry_under: str | None = None
     """The event id that a 503 told."""
+    release: int | None = None
+    """The release that a worker answers from,"""
+    stored: int | None = None
+    """and the one that stood in the store afterwards; None if the store could not be asked."""
+    model: str | None = None
+    """A digest of the model that stood there."""
 
 
 class History:
@@ -53,6 +59,8 @@ class History:
             one.personalised = answer["personalised"]
             one.recommendation_id = answer["recommendation_id"]
             one.items = [item["id"] if isinstance(item, dict) else item for item in answer["items"]]
+        elif status == 200 and one.kind == "release":
+            one.release = answer["release"]
         elif status == 200:
             one.duplicate = answer["duplicate"]
         else:

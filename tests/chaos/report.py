@@ -34,21 +34,21 @@ def _draw(history: History, file: Path) -> None:
     answered, refused = [0] * (last + 1), [0] * (last + 1)
     for one in history:
         (answered if one.status == 200 else refused)[int(one.ended)] += 1
-    figure, axes = pyplot.subplots(figsize=(12, 4))
-    axes.step(range(last + 1), answered, where="post", label="answered")
-    axes.step(range(last + 1), refused, where="post", label="refused or lost")
-    colours = {
-        name: f"C{2 + place}"
-        for place, name in enumerate(sorted({n for n, _, _ in history.faults}))
-    }
-    shown: set[str] = set()
-    for name, began, ended in history.faults:
-        label = None if name in shown else name
-        axes.axvspan(began, max(ended, began + 0.1), alpha=0.25, color=colours[name], label=label)
-        shown.add(name)
-    axes.set_xlabel("seconds")
-    axes.set_ylabel("calls a second")
-    axes.legend(loc="upper right", fontsize="small")
-    figure.tight_layout()
+    names = sorted({name for name, _, _ in history.faults}, reverse=True)
+    figure, (calls, faults) = pyplot.subplots(
+        2, figsize=(12, 6), sharex=True, height_ratios=(3, 2), layout="constrained"
+    )
+    calls.step(range(last + 1), answered, where="post", label="answered")
+    calls.step(range(last + 1), refused, where="post", label="refused or lost")
+    calls.set_ylabel("calls a second")
+    calls.legend(loc="upper right", fontsize="small", ncols=2)
+    # A row for each kind of fault: where they lie side by side they can be told apart.
+    for row, name in enumerate(names):
+        spans = [
+            (began, max(ended - began, 0.2)) for n, began, ended in history.faults if n == name
+        ]
+        faults.broken_barh(spans, (row - 0.4, 0.8), facecolors=f"C{2 + row % 8}")
+    faults.set_yticks(range(len(names)), names)
+    faults.set_xlabel("seconds")
     figure.savefig(file, dpi=110)
     pyplot.close(figure)

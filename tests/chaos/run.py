@@ -1,25 +1,36 @@
 """Callers and a nemesis over a real server and a real store, and then the verdict.
 
 python -m tests.chaos.run --seconds 600 --seed 7 --report chaos-report
+python -m tests.chaos.run --seconds 600 --cluster
 """
 
 import argparse
+import hashlib
 import random
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from redis import RedisError
+from redis.cluster import ClusterNode, RedisCluster
+
+from discreet.families.registration import read_stored
+from discreet.state.keys import StoreKeys
 from tests.chaos.callers import Callers
 from tests.chaos.checker import violations
 from tests.chaos.history import History
-from tests.chaos.nemesis import FAULTS, Nemesis
+from tests.chaos.nemesis import ClusterNemesis, Nemesis, StoreNemesis
+from tests.chaos.planted import planted_service
 from tests.chaos.proxy import CuttableProxy
 from tests.chaos.report import write_report
-from tests.end_to_end.servers import Server, private, serving
-from tests.state.servers import valkey
+from tests.chaos.skew import SkewedClocks
+from tests.end_to_end.servers import MAIN, Server, model_key, private, serving
+from tests.state.servers import cluster, valkey
 from tests.waiting import wait_for
 
 ITEMS = frozenset("abcd")
@@ -32,6 +43,8 @@ class Verdict:
 
     history: History
     violations: list[str]
+    fenced: bool = False
+    """Whether it ended because the store had lost something, which was noticed."""
 
     @property
     def answered(self) -> int:
@@ -44,7 +57,43 @@ class Verdict:
         return (
             f"{len(self.history.operations)} operations ({self.answered} answered), "
             f"{faults} faults, {len(self.violations)} violations"
+            f"{', fenced' * self.fenced}"
         )
+
+
+@dataclass
+class Stage:
+    """A server with its callers and its nemesis."""
+
+    server: Server
+    history: History
+    nemesis: Nemesis
+    fence_ends: bool
+    """Whether a refused store ends the run: what a failover lost is for the operator to judge."""
+
+    def fenced(self) -> bool:
+        """Tell whether the store was refused for good."""
+        return self.fence_ends and "discreet store accept" in self.server.output
+
+    def progress(self) -> None:
+        """Return once callers are answered again: what breaks for good would prove nothing."""
+        seen = len(self.history.operations)
+
+        def answered() -> bool:
+            later = self.history.operations[seen:]
+            return sum(one.status == 200 for one in later) >= 20 or self.fenced()
+
+        wait_for("answers", answered, pause=0.1)
+
+    def strike(self, rng: random.Random, seconds: float, faults: Sequence[str]) -> None:
+        """Strike with each of the faults, and then for as long as there is time."""
+        self.progress()
+        until = time.monotonic() + seconds
+        waiting = list(faults)
+        rng.shuffle(waiting)
+        while (waiting or time.monotonic() < until) and not self.fenced():
+            self.nemesis.strike(waiting.pop() if waiting else rng.choice(faults), rng)
+            self.progress()
 
 
 def run(
@@ -52,73 +101,112 @@ def run(
     *,
     seed: int,
     seconds: float,
-    faults: Sequence[str] = FAULTS,
+    faults: Sequence[str] | None = None,
     threads: int = 6,
     planted: bool = False,
 ) -> Verdict:
     """Run for so long, strike with each of the faults at least once, and judge.
 
-    `planted` is a fault that has to be found: the server is told to tolerate any loss, and the
-    store is left with an old copy.
+    With `planted`, the service is a copy with faults that have to be found, and after the verdict
+    its store is put back, which it is told to tolerate, and judged again.
     """
-    rng, history = random.Random(seed), History()
-    settings = {"DISCREET_STORE_TIMEOUT_SECONDS": "2"}
+    settings = {}
     if planted:
         settings["DISCREET_STORE_LOST_WRITES"] = "1000000"
+        settings["PYTHONPATH"] = str(planted_service(folder))
     with valkey(folder / "valkey", appendonly="yes", appendfsync="always") as store:
         proxy = CuttableProxy(store.port)
-        url = f"redis://127.0.0.1:{proxy.port}"
         try:
-            with serving(folder / "data", "--store", url, **settings) as server:
-                server.put("films", privacy=private(PRICE, BUDGET, 0.0), items=sorted(ITEMS))
-                nemesis = Nemesis(server, store, proxy, history, folder)
-                callers = Callers(server.url, server.key, history, seed=seed, threads=threads)
-                callers.start()
-                try:
-                    _strike(nemesis, rng, history, seconds, faults, planted)
-                finally:
-                    callers.stop()
+            with _served(folder, f"redis://127.0.0.1:{proxy.port}", settings) as (server, clocks):
+                history = History()
+                nemesis = StoreNemesis(server, clocks, history, store, proxy, folder)
+                stage = Stage(server, history, nemesis, fence_ends=False)
+                with store.client as direct, _calling(stage, direct, seed, threads):
+                    old = nemesis.copy() if planted else None
+                    stage.strike(random.Random(seed), seconds, faults or [*nemesis.deeds])
                 server.wait_until_ready()
-                return Verdict(history, _judge(server, history))
+                found = _judge(server, history)
+                if old is not None:
+                    nemesis.put_back(old)
+                    server.wait_until_ready()
+                    found += _judge(server, history)
+                return Verdict(history, found)
         finally:
             proxy.close()
 
 
-def _strike(
-    nemesis: Nemesis,
-    rng: random.Random,
-    history: History,
-    seconds: float,
-    faults: Sequence[str],
-    planted: bool,
-) -> None:
-    _progress(history)
-    old = nemesis.copy() if planted else None
-    until = time.monotonic() + seconds
-    waiting = list(faults)
-    rng.shuffle(waiting)
-    while waiting or time.monotonic() < until:
-        nemesis.strike(waiting.pop() if waiting else rng.choice(faults), rng)
-        _progress(history)
-    if old is not None:
-        nemesis.put_back(old)
-        _progress(history)
+def run_on_cluster(folder: Path, *, seed: int, seconds: float, threads: int = 6) -> Verdict:
+    """Run on six nodes whose masters are killed and frozen.
+
+    A replica that takes over may lack what was acknowledged last. Then the service refuses it, and
+    the run ends with that: `fenced`.
+    """
+    with (
+        cluster(folder / "cluster", node_timeout=2_000) as six,
+        _served(folder, six.url, {}) as (server, clocks),
+    ):
+        history = History()
+        nemesis = ClusterNemesis(server, clocks, history, six)
+        stage = Stage(server, history, nemesis, fence_ends=True)
+        nodes = [ClusterNode("127.0.0.1", one.port) for one in six.servers]
+        with RedisCluster(startup_nodes=nodes) as direct, _calling(stage, direct, seed, threads):
+            stage.strike(random.Random(seed), seconds, [*nemesis.deeds])
+        if stage.fenced():
+            return Verdict(history, [], fenced=True)
+        server.wait_until_ready()
+        return Verdict(history, _judge(server, history))
 
 
-def _progress(history: History) -> None:
-    """Return once callers have been answered again: what breaks for good would prove nothing."""
-    seen = len(history.operations)
+@contextmanager
+def _served(
+    folder: Path, url: str, settings: Mapping[str, str]
+) -> Iterator[tuple[Server, SkewedClocks]]:
+    """Start a server whose workers' clocks can be set, and make the recommender."""
+    clocks = SkewedClocks(folder)
+    program = (sys.executable, "-P", "-c", MAIN)
+    given = {"DISCREET_STORE_TIMEOUT_SECONDS": "2", **clocks.variables, **settings}
+    with serving(folder / "data", "--store", url, program=program, **given) as server:
+        server.put(
+            "films",
+            privacy=private(PRICE, BUDGET, 0.0),
+            items=sorted(ITEMS),
+            releases={"seconds": 0.5, "growth": 0},
+        )
+        yield server, clocks
 
-    def answered() -> bool:
-        return sum(one.status == 200 for one in history.operations[seen:]) >= 20
 
-    wait_for("answers", answered, pause=0.1)
+@contextmanager
+def _calling(stage: Stage, direct: Any, seed: int, threads: int) -> Iterator[None]:
+    keys = StoreKeys()
+    stored = read_stored(direct.hget(keys.documents, "recommender/films"))
+    model = keys.blob(model_key(stored.generation))
+
+    def last_release() -> tuple[int, str] | None:
+        try:
+            found = direct.get(model)
+        except (RedisError, OSError):
+            return None
+        if found is None:
+            return 0, ""
+        return int.from_bytes(found[:8], "big"), hashlib.sha256(found).hexdigest()[:16]
+
+    server = stage.server
+    callers = Callers(
+        server.url, server.key, stage.history, seed=seed, threads=threads, stored=last_release
+    )
+    callers.start()
+    try:
+        yield
+    finally:
+        callers.stop()
 
 
 def _judge(server: Server, history: History) -> list[str]:
-    clients = {one.client for one in history}
+    clients = {one.client for one in history if one.client}
     spent = {client: server.budget("films", client) for client in clients}
-    found = violations(history, spent=spent, price=PRICE, budget=BUDGET, items=ITEMS)
+    found = violations(
+        history, spent=spent, price=PRICE, budget=BUDGET, items=ITEMS, faults=history.faults
+    )
     counted = {
         one.recommendation_id
         for one in history
@@ -137,10 +225,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--report", type=Path, default=Path("chaos-report"))
+    parser.add_argument("--cluster", action="store_true", help="on six nodes; masters are killed")
     chosen = parser.parse_args(arguments)
     print(f"seed {chosen.seed}, {chosen.seconds:g} s", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        verdict = run(Path(folder), seed=chosen.seed, seconds=chosen.seconds)
+        judge = run_on_cluster if chosen.cluster else run
+        verdict = judge(Path(folder), seed=chosen.seed, seconds=chosen.seconds)
     write_report(verdict.history, verdict.violations, chosen.report, seed=chosen.seed)
     print(verdict.summary())
     for one in verdict.violations:

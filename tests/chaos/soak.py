@@ -26,7 +26,6 @@ from discreet.state.redis_store import open_store
 from tests.contracts.samples import SAMPLES, asks
 
 WORKERS = 2
-NAMES = 20
 _LEASE = 0.02
 
 
@@ -51,14 +50,14 @@ async def soak(url: str, cycles: int, look: "list[tuple[int, int, int]]") -> Non
     Each look is: recommenders in memory, entries kept by workers, bytes allocated by Python.
     """
     others = live()  # of other tests in this process
-    workers = [await _worker(url) for _ in range(WORKERS)]
+    counted = [Metrics(version="soak") for _ in range(WORKERS)]
+    workers = [await _worker(url, metrics) for metrics in counted]
     families = sorted(SAMPLES)
     tracemalloc.start()
     try:
         for cycle in range(cycles):
             algorithm = families[cycle % len(families)]
-            # Series are kept by name until a worker ends, so names come again.
-            name = f"r{cycle % NAMES}"
+            name = f"r{cycle}"
             maker, user = workers[cycle % WORKERS], workers[(cycle + 1) % WORKERS]
             await maker.registry.put(name, _document(algorithm))
             for worker in (maker, user):
@@ -67,6 +66,12 @@ async def soak(url: str, cycles: int, look: "list[tuple[int, int, int]]") -> Non
             if SAMPLES[algorithm].releases:
                 await maker.releaser.release(await maker.registry.find(name))
             await maker.registry.remove(name)
+            for worker, metrics in zip(workers, counted, strict=True):
+                await worker.registry.refresh()
+                for _ in range(2):  # as the application does every second
+                    metrics.set_recommenders(
+                        {one.name: one.algorithm for one in worker.registry.loaded()}
+                    )
             if cycle % len(families) == len(families) - 1:
                 look.append(await _look(workers, others))
     finally:
@@ -79,11 +84,11 @@ def _document(algorithm: str) -> Any:
     return read_document({"algorithm": algorithm, **SAMPLES[algorithm].document})
 
 
-async def _worker(url: str) -> DecisionServices:
+async def _worker(url: str, metrics: Metrics) -> DecisionServices:
     return await open_services(
         store=open_store(url, timeout=30),
         noise=SystemNoise(),
-        observer=Metrics(version="soak"),
+        observer=metrics,
         lease_seconds=_LEASE,
     )
 

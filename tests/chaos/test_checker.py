@@ -26,6 +26,12 @@ def receipt(token: str, duplicate: bool) -> Operation:
     )
 
 
+def look(release: int, stored: int, model: str = "m") -> Operation:
+    return Operation(
+        "release", "", 5.0, None, 6.0, 200, release=release, stored=stored, model=model
+    )
+
+
 def judged(*operations: Operation, spent: float, budget: float = 10.0) -> list[str]:
     return violations(operations, spent={"ada": spent}, price=1.0, budget=budget, items=ITEMS)
 
@@ -41,6 +47,8 @@ GOOD = (
     refusal(),
     receipt("t1", False),
     receipt("t1", True),
+    look(2, 2),
+    look(2, 3, "n"),
 )
 
 
@@ -59,6 +67,9 @@ def test_what_is_right_passes(spent: float) -> None:
         ((*GOOD, replace(answer("t2", "e"), items=["b"])), 4, 10, "different answers"),
         ((*GOOD, receipt("t1", False)), 4, 10, "counted 2 times"),
         ((*GOOD, replace(answer("t5"), items=["z"])), 5, 10, "does not exist"),
+        ((*GOOD, replace(receipt("t1", True), status=410)), 4, 10, "expired before its time"),
+        ((*GOOD, look(3, 2)), 4, 10, "answered from release 3 before it was stored"),
+        ((*GOOD, look(1, 2), look(2, 2, "n")), 4, 10, "release 2 has 2 different models"),
     ],
 )
 def test_every_planted_fault_is_found(
@@ -73,6 +84,15 @@ def test_a_retry_that_was_paid_for_again_is_found() -> None:
     assert judged(refusal(retry_under="g"), answer("t", "g"), spent=2)
     assert judged(refusal("mine"), answer("t", "mine"), spent=2)
     assert not judged(refusal("mine"), answer("t"), spent=2)
+
+
+def test_a_store_that_was_put_back_knows_less_for_a_while() -> None:
+    during, before = [("roll back", 5.5, 9.0)], [("roll back", 1.0, 4.0)]
+    for faults, found in ((during, 0), (before, 1)):
+        broken = violations(
+            [look(3, 2)], spent={}, price=1.0, budget=1.0, items=ITEMS, faults=faults
+        )
+        assert len(broken) == found
 
 
 def test_the_report_tells_what_was_found(tmp_path: Path) -> None:

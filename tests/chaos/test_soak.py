@@ -16,5 +16,6 @@ async def test_nothing_is_left_of_recommenders_that_come_and_go(tmp_path: Path) 
         await soak(url, 24 * len(SAMPLES), looks)
     assert len(looks) == 24
     assert all((recommenders, entries) == (0, 0) for recommenders, entries, _ in looks)
-    # A recommender takes tens of kilobytes; what is kept of one would show as so much a cycle.
-    assert growth(looks) < 10_000 * len(SAMPLES)
+    # A recommender takes tens of kilobytes and its series some; what was kept of one would show as
+    # so much a cycle. Python keeps small pieces that it has freed, some hundred bytes a cycle.
+    assert growth(looks) < 1_500 * len(SAMPLES)

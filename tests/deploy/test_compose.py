@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from discreet import __version__, configuration
-from discreet.settings import from_environment
+from discreet.settings import Settings, from_environment
 from discreet.state.urls import parse
 from tests.deploy.charts import CHART
 from tests.house import ROOT
@@ -61,7 +61,7 @@ def test_prometheus_reads_its_configuration(tmp_path: Path) -> None:
     text = (FOLDER / "prometheus.yaml").read_text()
     (tmp_path / "key").write_text("key")
     (tmp_path / "prometheus.yml").write_text(
-        text.replace("/run/secrets/api-key", str(tmp_path / "key"))
+        text.replace("/run/secrets/metrics-key", str(tmp_path / "key"))
     )
     shutil.copy(ROOT / "deploy" / "prometheus" / "rules.yaml", tmp_path)
     answer = subprocess.run(
@@ -95,7 +95,12 @@ def test_the_keys_are_made_once_and_fit_together(tmp_path: Path) -> None:
         name: value.replace("/run/secrets", str(secrets)) for name, value in environment.items()
     }
     settings = from_environment(given)
-    assert len(settings["api_key"]) == 48
+    assert len(settings["api_key"]) == len(settings["metrics_key"]) == 48
+    # Prometheus is given a key that opens nothing but metrics.
+    assert SERVICES["prometheus"]["secrets"] == ["metrics-key"]
+    assert settings["metrics_key"] != settings["api_key"]
+    opened = Settings(**settings).api_keys[settings["metrics_key"]]
+    assert opened == {"metrics"}
     location = parse(settings["store"])
     assert location.nodes[0].host == "valkey"
     assert location.credentials.password == made[0]["valkey-password"]

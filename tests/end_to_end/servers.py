@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from tests.ports import free_port
 from tests.waiting import PATIENCE, PATIENT, wait_for
 
 DISCREET = str(Path(sys.executable).parent / "discreet")
+MAIN = "import sys; from discreet.cli import main; sys.exit(main())"
+"""The same program for `python -c`, wherever the package lies."""
 KEY = "key-for-end-to-end-tests"
 CALL_SECONDS = 120.0
 """How long a call may take: less than a test, and more than a busy machine needs."""
@@ -131,6 +134,11 @@ class Server:
         if self.process.poll() is None:
             self.process.send_signal(number)
         return self.process.wait(PATIENCE)
+
+
+def model_key(generation: bytes) -> bytes:
+    """Return the name under which the store keeps a recommender's released model."""
+    return blake2b(generation, digest_size=16, person=b"model").digest()
 
 
 def children(pid: int) -> list[int]:

@@ -18,7 +18,7 @@ import pytest
 
 from discreet.decisions.keys import digest_of
 from discreet.decisions.services import LEASE_SECONDS
-from discreet.families.registration import FAMILIES, read_stored
+from discreet.families.registration import read_stored
 from discreet.state.keys import StoreKeys
 from tests.end_to_end.servers import (
     CALL_SECONDS,
@@ -26,6 +26,7 @@ from tests.end_to_end.servers import (
     Server,
     document,
     environment,
+    model_key,
     serving,
 )
 from tests.state.servers import Server as Valkey
@@ -63,15 +64,6 @@ def write(store: Valkey, name: bytes, content: bytes) -> None:
 def written(store: Valkey, name: str) -> bytes:
     found: bytes = store.do("HGET", KEYS.documents, f"recommender/{name}")
     return found
-
-
-def model_key(content: bytes) -> bytes:
-    """Return the key of the released model of a recommender's record."""
-    stored = read_stored(content)
-    family = FAMILIES[stored.document.algorithm]
-    made = family.__new__(family)
-    made.generation = stored.generation
-    return KEYS.blob(made.key(b"model"))
 
 
 def ask(server: Server, recommender: str, key: str | None = None) -> httpx.Response:
@@ -142,7 +134,7 @@ def write_records(store: Valkey, server: Server) -> None:
     seen_by_all()
     assert all(ask(server, name).is_success for name in MODELS)
     for name, damage in MODELS.items():
-        damage(store, model_key(models[name]))
+        damage(store, KEYS.blob(model_key(read_stored(models[name]).generation)))
 
 
 def others_serve(server: Server, unreadable: int) -> None:

@@ -15,11 +15,10 @@ import pytest
 
 from discreet.state.embedded import EmbeddedStore
 from discreet.state.stores import SCHEMA
-from tests.end_to_end.servers import CALL_SECONDS, Server, environment, private, serving
+from tests.end_to_end.servers import CALL_SECONDS, MAIN, Server, environment, private, serving
 from tests.requirements import REQUIREMENTS
 from tests.waiting import PATIENCE
 
-MAIN = "import sys; from discreet.cli import main; sys.exit(main())"
 PROGRAM = (sys.executable, "-P", "-c", MAIN)
 
 

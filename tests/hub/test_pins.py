@@ -127,3 +127,62 @@ def test_a_category_that_came_later_is_no_until_it_is_chosen_for(
     assert "War" in views.state(hub)["quote"]["hidden"]
     hub.choose(Choices(by_category=True, levels={**OPEN_BUT_CRIME.levels, "War": Level.ALL}))
     assert "n" in send_everything(hub)
+
+
+def retitled(title: str, *others: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """The crime film keeps its id and category under another title, and there are other items."""
+    changed = moved(title=title, **changes)
+    changed["items"] += others
+    return changed
+
+
+COMEDY = {"categories": ["Comedy"]}
+
+TAKEN_TITLES = {
+    "its title goes to another id": retitled(
+        "Zebra", {"id": "new", "title": "Film Number 2", **COMEDY}
+    ),
+    "with another year": retitled(
+        "Film Number 2 (1888)", {"id": "new", "title": "Film Number 2 (1999)", **COMEDY}
+    ),
+    "its title is an id": retitled("Zebra", {"id": "Film Number 2", "title": "Harmless", **COMEDY}),
+    "its title is an id, and it is gone": moved(id="Film Number 2", title="Harmless", **COMEDY),
+}
+"""The person writes "Film Number 2 (1999)" or "Film Number 2", as before."""
+
+
+@pytest.mark.parametrize("catalogue", TAKEN_TITLES.values(), ids=TAKEN_TITLES)
+@pytest.mark.parametrize("written", ["Film Number 2", "Film Number 2 (1999)"])
+def test_who_takes_a_title_takes_its_categories(
+    hub: Hub, served: Recommending, catalogue: dict[str, Any], written: str
+) -> None:
+    """Titles reach the history by import, and by an extension's push."""
+    dated = moved(title="Film Number 2 (1999)")
+    serve(hub, served, dated)
+    hub.choose(OPEN_BUT_CRIME)
+    serve(hub, served, catalogue)
+    hub.see_titles([written], source="pushed")
+    hub.see("f1")
+    assert set(hub.create(after=0, agreed=quoted(hub), early=True).items) <= {"f1"}
+
+
+def test_an_id_that_is_another_items_title_could_be_either(hub: Hub, served: Recommending) -> None:
+    hub.choose(OPEN_BUT_CRIME)
+    both = document()
+    both["items"].append({"id": "Film Number 2", "title": "Harmless", **COMEDY})
+    serve(hub, served, both)
+    assert hub.see_titles(["Film Number 2"], source="pushed") == 0
+    hub.see("f1")
+    assert hub.create(after=0, agreed=quoted(hub), early=True).items == ("f1",)
+
+
+def test_a_taken_title_is_shown_as_a_move(hub: Hub, served: Recommending) -> None:
+    hub.choose(OPEN_BUT_CRIME)
+    hub.see(CRIME)
+    served.catalogue = TAKEN_TITLES["its title goes to another id"]
+    hub.fetch_catalogue()
+    shown = views.state(hub)["offered"]
+    assert (shown["added"], shown["renamed"], shown["moves"]) == (1, 1, 1)
+    assert shown["moved"][0]["before"] == ("Crime",)
+    assert shown["moved"][0]["after"] == ("Comedy",)
+    assert shown["moved"][0]["seen"]

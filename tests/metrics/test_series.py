@@ -14,6 +14,7 @@ BOUNDED = {
     "outcome",
     "share",
     "peer",
+    "messages",
     "direction",
     "state",
     "method",

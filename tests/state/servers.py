@@ -62,7 +62,11 @@ class Server:
         } | self.options
         words = [word for name, value in settings.items() for word in (f"--{name}", value)]
         self.process = subprocess.Popen(
-            [find_server(), *self.arguments, *words], cwd=self.folder, stdout=subprocess.DEVNULL
+            [find_server(), *self.arguments, *words],
+            cwd=self.folder,
+            stdout=subprocess.DEVNULL,
+            # A file that may grow no more is then an error, as a full disk is, and not its death.
+            restore_signals=False,
         )
         with self.client as client:
             eventually(lambda: self.gone() or client.ping(), f"the server on port {self.port}")
@@ -111,9 +115,14 @@ class ClusterOf6:
         nodes = ",".join(f"127.0.0.1:{server.port}" for server in self.servers)
         return f"redis+cluster://{nodes}"
 
-    def owner(self, slot: int) -> Server:
-        """Return the server that a live member believes to be the master of a slot."""
+    def owner(self, slot: int, *, but: Server | None = None) -> Server:
+        """Return the server that a live member believes to be the master of a slot.
+
+        `but` is not asked: it may be frozen.
+        """
         for server in self.servers:
+            if server is but:
+                continue
             with contextlib.suppress(redis.RedisError, OSError):
                 for first, last, master, *_ in server.do("CLUSTER", "SLOTS"):
                     if first <= slot <= last:

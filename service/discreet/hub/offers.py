@@ -14,6 +14,7 @@ from discreet.hub import accepted, pins, popularity
 from discreet.hub.catalogue import PublicCatalogue, PublicItem, compose
 from discreet.hub.database import get_value, set_value
 from discreet.hub.errors import HubRefusal
+from discreet.hub.titles import normalise
 
 MOST_SHOWN = 100
 
@@ -32,8 +33,8 @@ class MovedItem:
 class CatalogueDifference:
     """What an offered catalogue changes. `moved` names those that were seen first, up to a bound.
 
-    `moves` counts all moved items; `added` and `removed` count items, `renamed` those that keep
-    their id under another title.
+    `moves` counts all moved items, those that take another's title among them; `added` and
+    `removed` count items, `renamed` those that keep their id under another title.
     """
 
     added: int
@@ -51,9 +52,20 @@ def difference(
     """Return what the second catalogue changes; `seen` are the items of the history."""
     known = frozenset(seen)
     kept = [(before.by_id[item.id], item) for item in after.items if item.id in before.by_id]
+    # Besides the same ids: a title, year aside, that another id takes from one which had it.
+    left = {
+        normalise(item.title).text: item
+        for item in before.items
+        if item.id not in after.by_id or after.by_id[item.id].title != item.title
+    }
+    taken = [
+        (old, item)
+        for item in after.items
+        if (old := left.get(normalise(item.title).text)) is not None and old.id != item.id
+    ]
     moved = [
-        MovedItem(new.title, old.categories, new.categories, new.id in known)
-        for old, new in kept
+        MovedItem(new.title, old.categories, new.categories, not known.isdisjoint((old.id, new.id)))
+        for old, new in (*kept, *taken)
         if set(old.categories) != set(new.categories)
     ]
     moved.sort(key=lambda each: not each.seen)

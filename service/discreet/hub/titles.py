@@ -70,8 +70,11 @@ class TitleIndex:
 
     def find(self, title: str) -> str | NoMatch:
         """Return the item of a title or id that a person wrote into a list."""
-        exact = title.strip()
-        return exact if exact in self._ids else self._look_up(normalise(title))
+        exact, found = title.strip(), self._look_up(normalise(title))
+        if exact not in self._ids or found == exact:
+            return found
+        # An id that is another item's title could be either.
+        return exact if found is NoMatch.UNKNOWN else NoMatch.AMBIGUOUS
 
     def find_page(self, page_title: str) -> str | NoMatch:
         """Return the item that a browser's page title names."""

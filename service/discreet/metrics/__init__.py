@@ -9,15 +9,15 @@ them. So samples are added up in plain numbers first and written `FLUSH_SECONDS`
 with those of all requests in that span; a scrape waits that long before it reads.
 """
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from prometheus_client import CollectorRegistry, disable_created_metrics, generate_latest
+from prometheus_client import CollectorRegistry, Metric, disable_created_metrics, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from discreet.families.budgets import TENTHS
 from discreet.families.observer import AnswerOutcome, FamilyCounter, FamilyGauge
+from discreet.metrics import shared
 from discreet.metrics.samples import DecisionTotals, DurationSamples
 from discreet.metrics.series import REFUSALS, MetricSeries
 from discreet.privacy.charges import NANO, Charge
@@ -33,15 +33,16 @@ class Metrics:
 
     def __init__(self, *, version: str) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._shared = shared.in_use()
         self._registry = CollectorRegistry()
         self._series = MetricSeries(self._registry)
         self._series.build.labels(version).set(1)
         for reason in REFUSALS:
             self._series.refused.labels(reason)
         self._totals: dict[tuple[str, str], DecisionTotals] = {}
-        self._loaded: dict[str, str] = {}
+        self._loaded: dict[str, str] | None = None
+        """The recommenders that there are; None until somebody has said so."""
         self._missing: set[str] = set()
-        self._gauges: set[tuple[FamilyGauge, tuple[str, ...]]] = set()
         self._requests: dict[tuple[str, str, int], DurationSamples] = {}
         self._operations: dict[str, DurationSamples] = {}
         self._refusals: dict[str, int] = {}
@@ -99,7 +100,6 @@ class Metrics:
     def gauge(self, *, recommender: str, what: FamilyGauge, value: float, label: str = "") -> None:
         """Measure something that only one family has."""
         labels = (recommender, label) if label else (recommender,)
-        self._gauges.add((what, labels))
         self._series.family_gauges[what].labels(*labels).set(value)
 
     def exchanged(
@@ -115,20 +115,23 @@ class Metrics:
     def set_recommenders(self, loaded: Mapping[str, str]) -> None:
         """Learn which recommenders there are, each with its algorithm.
 
-        The series of one that has come begin at 0, so that a rate sees its first sample. Of one
-        that is gone, what was counted stays counted, and what was measured is 0.
+        The series of one that has come begin at 0, so that a rate sees its first sample. Those of
+        one that is gone go with it.
         """
+        before = self._loaded or {}
         for name, algorithm in loaded.items():
-            if self._loaded.get(name) != algorithm:
+            if before.get(name) != algorithm:
                 self._declare(name, algorithm)
         # One may come and go between two looks, so that it was measured and never seen here. One
         # that is just being loaded is measured too, so whoever is missing has to be so twice.
-        missing = {labels[0] for _, labels in self._gauges} - loaded.keys()
-        gone = missing & (self._loaded.keys() | self._missing)
-        for what, labels in self._gauges:
-            if labels[0] in gone:
-                self._series.family_gauges[what].labels(*labels).set(0)
-        self._gauges = {one for one in self._gauges if one[1][0] not in gone}
+        counted = {recommender for recommender, _ in self._totals}
+        missing = (self._series.recommenders() | counted) - loaded.keys()
+        gone = missing & (before.keys() | self._missing)
+        if gone:
+            self._totals = {key: each for key, each in self._totals.items() if key[0] not in gone}
+            self._series.forget(gone)
+            if self._shared:
+                shared.forget(gone)
         self._missing = missing - gone
         self._loaded = dict(loaded)
 
@@ -237,11 +240,27 @@ class Metrics:
 
         It reads what was flushed and touches nothing else, so another thread may do it.
         """
-        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-            return generate_latest(self._registry)
-        all_workers = CollectorRegistry()
-        MultiProcessCollector(all_workers)  # type: ignore[no-untyped-call]
-        return generate_latest(all_workers)
+        return generate_latest(AllWorkers(self._loaded) if self._shared else self._registry)
+
+
+class AllWorkers(CollectorRegistry):
+    """The series of every worker, those that have ended too, of recommenders that there are."""
+
+    def __init__(self, recommenders: Mapping[str, str] | None) -> None:
+        super().__init__()
+        self._recommenders = recommenders
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield them; another worker may not have noticed yet that a recommender is gone."""
+        known = self._recommenders
+        for metric in MultiProcessCollector(None).collect():  # type: ignore[no-untyped-call]
+            if known is not None:
+                metric.samples = [
+                    one
+                    for one in metric.samples
+                    if "recommender" not in one.labels or one.labels["recommender"] in known
+                ]
+            yield metric
 
 
 def spent_label(tenths: int) -> str:

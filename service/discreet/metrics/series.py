@@ -1,5 +1,6 @@
 """Every Prometheus series, declared once, by the thing that it is about."""
 
+from collections.abc import Collection
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -206,3 +207,25 @@ class MetricSeries:
         )
         self.store_up = gauge("store_up", "1 if the store answers every worker.", "livemin")
         self.build = gauge("build_info", "The version that is running.", "max", ("version",))
+
+        self._of_recommenders: list[Any] = [
+            each
+            for each in (
+                *vars(self).values(),
+                *self.family_counters.values(),
+                *self.family_gauges.values(),
+            )
+            if getattr(each, "_labelnames", ())[:1] == ("recommender",)
+        ]
+
+    def recommenders(self) -> set[str]:
+        """Return the names of the recommenders that have series."""
+        return {labels[0] for each in self._of_recommenders for labels in each._metrics}
+
+    def forget(self, recommenders: Collection[str]) -> None:
+        """Drop the series of these recommenders."""
+        for each in self._of_recommenders:
+            # `remove` warns that it does not know about files: `shared` does.
+            with each._lock:
+                for labels in [one for one in each._metrics if one[0] in recommenders]:
+                    del each._metrics[labels]
