@@ -9,6 +9,7 @@ from discreet.errors import InvalidArgument
 from discreet.families.documents import ReleasesDocument
 from discreet.families.p_dap.recommender import PartitionRecommender
 from discreet.families.registration import read_document
+from discreet.families.rewards import RewardDocument
 from discreet.research.reproduce.p_dap_algorithms import served_document
 from discreet.research.simulate.runs import run
 from discreet.research.simulate.server import (
@@ -53,6 +54,22 @@ async def test_models_are_released_by_the_clock_and_hold_the_feedback() -> None:
     # Two seconds are 20 arrivals; feedback of the 20th comes after the release at 2.0 s.
     assert numbers == [0] * 19 + [1] * 20 + [2] * 2
     assert recommender.current.model.own.statistics.arrivals().sum() == 39
+    await server.close()
+
+
+@pytest.mark.anyio
+async def test_rewards_are_from_0_to_1_and_nothing_is_waited_for() -> None:
+    """Whatever range and wait the document has: every reward is told at once."""
+    server = await SimulatedServer.open(seed=[1], clock=SimulatedClock(rate=10.0))
+    reward = RewardDocument(wait="30m", default=-1, range=[-1, 3])
+    await server.put("one", DOCUMENT.model_copy(update={"reward": reward}))
+    (recommender,) = server.services.registry.loaded()
+    assert isinstance(recommender, PartitionRecommender)
+    for number in range(21):
+        answer = await server.recommend("one", np.array([0.5]))
+        await server.record(answer, float(number % 2))
+    statistics = recommender.current.model.own.statistics
+    assert statistics.totals() == (19.0, 9.0)
     await server.close()
 
 

@@ -68,6 +68,14 @@ def test_what_is_reported_is_what_the_server_counted(demo: Demo) -> None:  # noq
     assert personal <= 60
 
 
+def test_clicks_only_are_told_in_the_documents_range(demo: Demo) -> None:  # noqa: F811
+    ranged = {**document("a", "b", "c"), "reward": {"range": [-1, 5]}}
+    demo.call("PUT", "/recommenders/clicked", ranged)
+    results = send_until(traffic_to(demo, "clicked", clicks_only=True), 100)
+    assert not results.errors, "a reward outside the range would be refused"
+    assert 0 < results.feedback == results.total.reward < results.total.answers
+
+
 def test_the_same_people_come_back_to_their_old_budgets(demo: Demo) -> None:  # noqa: F811
     demo.call("PUT", "/recommenders/returning", document("a", "b", budget=1.0))
     plan = traffic_to(demo, "returning", clients=5)

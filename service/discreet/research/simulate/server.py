@@ -16,6 +16,7 @@ from discreet.families.contexts import Context, ContextDocument
 from discreet.families.documents import RecommenderDocument
 from discreet.families.peering import PeerGateway
 from discreet.families.questions import Ask, Feedback, Recommendation
+from discreet.families.rewards import RewardedDocument
 from discreet.research.noise import SeededNoise
 from discreet.research.worlds.callers import Describe, describing, plain
 from discreet.research.worlds.contexts import Respond
@@ -76,7 +77,10 @@ class SimulatedServer:
         return cls(services, clock)
 
     async def put(self, name: str, document: RecommenderDocument) -> None:
-        """Create a recommender."""
+        """Create a recommender. Every reward is told at once here, so it waits for none."""
+        if isinstance(document, RewardedDocument):
+            told_at_once = document.reward.model_copy(update={"wait": None})
+            document = document.model_copy(update={"reward": told_at_once})
         await self.services.registry.put(name, document)
 
     async def recommend(self, name: str, context: Context | Floats) -> Recommendation:
@@ -95,8 +99,8 @@ class SimulatedServer:
         return answer
 
     async def record(self, answer: Recommendation, reward: float) -> None:
-        """Give feedback on an answer."""
-        feedback = Feedback(reward=reward, recommendation_id=answer.recommendation_id)
+        """Give feedback on an answer, a reward from 0 to 1."""
+        feedback = Feedback(reward, answer.recommendation_id, scaled=True)
         await self.services.feedback.record(feedback)
 
     async def release_due(self) -> None:

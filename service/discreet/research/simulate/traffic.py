@@ -139,6 +139,7 @@ class _TrafficDriver:
             )
         self._rewards = BumpRewards(items=items, dimensions=dimensions, seed=traffic.world)
         self._place = {item: index for index, item in enumerate(items)}
+        self._range = document.get("reward", {}).get("range", (0.0, 1.0))
         return dimensions
 
     async def _document(self, connection: ServerConnection) -> dict[str, Any]:
@@ -234,7 +235,8 @@ class _TrafficDriver:
         )
         if self._traffic.clicks_only and not reward:
             return
-        feedback = {"recommendation_id": answer["recommendation_id"], "reward": reward}
+        told = self._range[1] if reward else self._range[0]
+        feedback = {"recommendation_id": answer["recommendation_id"], "reward": told}
         if await self._post(connection, "/feedback", feedback) is not None:
             self._results.add_feedback()
 

@@ -143,7 +143,7 @@ class ServedLearner:
         self, server: SimulatedServer, answers: Sequence[Recommendation], rewards: Sequence[float]
     ) -> None:
         many = [
-            Feedback(reward=reward, recommendation_id=answer.recommendation_id)
+            Feedback(reward, answer.recommendation_id, scaled=True)
             for answer, reward in zip(answers, rewards, strict=True)
         ]
         for receipt in await server.services.feedback.record_many(many):
