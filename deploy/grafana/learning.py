@@ -167,6 +167,14 @@ EXPERIMENTS = Row(
             "more than none: raise reward.most_open, or shorten reward.wait.",
             width=6,
         ),
+        _rate(
+            "discreet_decisions_not_logged_total",
+            "",
+            "Missing in the decision log",
+            "Decisions that a decision log lacks, because it could not be written fast enough.",
+            "more than none: sample less (decision_log in the document), or write it elsewhere.",
+            width=12,
+        ),
     ),
 )
 PARTITION = Row(
