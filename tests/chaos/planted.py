@@ -16,7 +16,7 @@ FAULTS = {
         "decisions/release.py",
         "        saved = await self._store.save(",
         "        self._adopt(recommender, number, released_at, model, figures)\n"
-        "        await asyncio.sleep(0.3)\n"
+        "        await asyncio.sleep(2.0)\n"
         "        saved = await self._store.save(",
         "before it was stored",
     ),

@@ -85,13 +85,20 @@ class Stage:
 
         wait_for("answers", answered, pause=0.1)
 
-    def strike(self, rng: random.Random, seconds: float, faults: Sequence[str]) -> None:
-        """Strike with each of the faults, and then for as long as there is time."""
+    def looks(self) -> int:
+        """Return how often a worker's release and the store's were compared."""
+        return sum(one.stored is not None for one in self.history.operations)
+
+    def strike(self, rng: random.Random, seconds: float, faults: Sequence[str], looks: int) -> None:
+        """Strike with each of the faults, and then for so long and until there were so many looks.
+
+        How much is seen in a second depends on the machine.
+        """
         self.progress()
         until = time.monotonic() + seconds
         waiting = list(faults)
         rng.shuffle(waiting)
-        while (waiting or time.monotonic() < until) and not self.fenced():
+        while (waiting or time.monotonic() < until or self.looks() < looks) and not self.fenced():
             self.nemesis.strike(waiting.pop() if waiting else rng.choice(faults), rng)
             self.progress()
 
@@ -123,7 +130,8 @@ def run(
                 stage = Stage(server, history, nemesis, fence_ends=False)
                 with store.client as direct, _calling(stage, direct, seed, threads):
                     old = nemesis.copy() if planted else None
-                    stage.strike(random.Random(seed), seconds, faults or [*nemesis.deeds])
+                    strikes = faults or [*nemesis.deeds]
+                    stage.strike(random.Random(seed), seconds, strikes, 60 if planted else 1)
                 server.wait_until_ready()
                 found = _judge(server, history)
                 if old is not None:
@@ -150,7 +158,7 @@ def run_on_cluster(folder: Path, *, seed: int, seconds: float, threads: int = 6)
         stage = Stage(server, history, nemesis, fence_ends=True)
         nodes = [ClusterNode("127.0.0.1", one.port) for one in six.servers]
         with RedisCluster(startup_nodes=nodes) as direct, _calling(stage, direct, seed, threads):
-            stage.strike(random.Random(seed), seconds, [*nemesis.deeds])
+            stage.strike(random.Random(seed), seconds, [*nemesis.deeds], 1)
         if stage.fenced():
             return Verdict(history, [], fenced=True)
         server.wait_until_ready()
