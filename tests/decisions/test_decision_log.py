@@ -213,3 +213,16 @@ async def test_an_erasure_says_what_it_cannot_reach(services: DecisionServices, 
     await services.registry.put("films", document())
     erased = await services.clients.erase("ada")
     assert "decision_log_films" not in erased.certificate.content()["remains"]
+
+
+async def test_feedback_that_is_held_until_its_time_is_written_once(
+    services: DecisionServices, kept: Kept
+) -> None:
+    changed = document(log={"to": "stream"}, reward={"wait": "30m", "default": 0})
+    await services.registry.put("films", changed)
+    answer = await ask(services)
+    for _ in range(2):
+        await services.feedback.record(Feedback(1.0, recommendation_id=answer.recommendation_id))
+    await services.decision_log.write()
+    assert [line["kind"] for line in kept.lines] == ["decision", "feedback"]
+    assert kept.lines[1]["reward"] == 1.0
