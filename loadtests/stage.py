@@ -17,6 +17,8 @@ from typing import Any
 
 import httpx
 
+from discreet_client import Client, ProblemError
+
 HERE = Path(__file__).resolve().parent
 DISCREET = str(Path(sys.executable).parent / "discreet")
 SERVE_WITH = HERE / "serve_with.py"
@@ -46,11 +48,11 @@ class Target:
 
     def put(self, name: str, document: Mapping[str, Any]) -> None:
         """Create a recommender, or change it."""
-        answer = httpx.put(
-            f"{self.url}/recommenders/{name}", json=document, headers=HEADERS, timeout=60
-        )
-        if answer.is_error:
-            raise SystemExit(f"{name} was refused: {answer.text}")
+        with Client(self.url, KEY, timeout=60) as server:
+            try:
+                server.call("PUT", f"/recommenders/{name}", document)
+            except ProblemError as problem:
+                raise SystemExit(f"{name} was refused: {problem.detail}") from None
 
     def sample(self, series: str, recommender: str) -> float:
         """Return a recommender's last value of a series; 0 if there is none yet."""

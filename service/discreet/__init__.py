@@ -9,7 +9,7 @@ The tree is the first page of the documentation. Reading order:
                   from released models, learn into sums, release, and say what they guarantee
     peers/        what one instance says to another over HTTP
     decisions/    what happens to one request, whatever the family: recommend, feedback, release
-    settings, configuration, metrics/, logs, validation, store_metrics, demo/
+    settings, configuration, metrics/, logs, validation, store_metrics, telemetry, demo/
                   what a server is told, and what it tells
     api/          HTTP in, HTTP out
     hub/          the client on a person's own device, with its page: it needs no server's trust

@@ -12,13 +12,14 @@ from typing import Any, cast
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from discreet import __version__, logs
+from discreet import __version__, logs, telemetry
 from discreet.api import (
     activation,
     clients,
     devices,
     direct,
     experiments,
+    explanations,
     items,
     operations,
     page,
@@ -113,10 +114,18 @@ def create_app(
             changed=metrics.circuit,
             urgent_seconds=settings.vendor_timeout_seconds,
         )
+        spans = telemetry.Telemetry() if telemetry.wanted(os.environ) else None
+        if spans is not None:
+            spans.trace_requests(app)
+
+        def open_traced() -> Store:
+            store = measured(opening(settings), metrics)
+            return store if spans is None else spans.trace_store(store)
+
         services: DecisionServices | UnopenedServices
         try:
             services = await open_services(
-                store=measured(opening(settings), metrics),
+                store=open_traced(),
                 noise=noise or SystemNoise(),
                 observer=metrics,
                 token_keys=settings.token_keys,
@@ -127,6 +136,7 @@ def create_app(
                     operators=settings.key_requests_per_second,
                     devices=settings.device_requests_per_second,
                 ),
+                trace=None if spans is None else spans.trace_recommender,
             )
             checks = _keep_checking(services, metrics, begin_anew)
         except (StoreFenced, StoreUnsuitable) as error:
@@ -152,6 +162,8 @@ def create_app(
             await services.close()
             await gateway.close()
             metrics.flush()
+            if spans is not None:
+                await asyncio.to_thread(spans.close)
 
     app = HttpGateway(
         title="Discreet",
@@ -167,6 +179,7 @@ def create_app(
         recommenders.documents_router(),
         recommenders.router,
         items.router,
+        explanations.router,
         clients.router,
         statements.router,
         devices.router,

@@ -29,9 +29,9 @@ def test_an_example_can_be_read_and_sent(demo: Demo, tab: Watched) -> None:
     page = tab.page
     page.goto(f"{demo.url}/docs?algorithm=contextual")
     page.get_by_role("button", name="Authorize").first.click()
-    page.get_by_label("Value").fill(demo.key)
-    page.get_by_role("button", name="Apply credentials").click()
-    page.get_by_role("button", name="Close", exact=True).click()
+    page.get_by_role("textbox", name="auth-bearer-value").fill(demo.key)
+    page.get_by_role("button", name="Apply credentials").first.click()
+    page.get_by_role("button", name="Close", exact=True).first.click()
     block = page.locator("#operations-decisions-recommend")
     block.locator(".opblock-summary").click()
     expect(block).to_contain_text('"recommender": "films"')

@@ -91,7 +91,7 @@ def _ask(request: schemas.RecommendRequest) -> Ask:
         request.exclude,
         None if candidates is None else [_candidate(one) for one in candidates],
         request.event_id,
-        None if features is None else _vector(features),
+        None if features is None else sparse_or_dense(features),
         request.category,
         request.round,
         request.activate,
@@ -100,10 +100,15 @@ def _ask(request: schemas.RecommendRequest) -> Ask:
 
 
 def _candidate(one: str | schemas.CandidateRequest) -> str | Candidate:
-    return one if isinstance(one, str) else Candidate(id=one.id, features=_vector(one.features))
+    return (
+        one
+        if isinstance(one, str)
+        else Candidate(id=one.id, features=sparse_or_dense(one.features))
+    )
 
 
-def _vector(features: SparseFeatures | list[float]) -> Vector:
+def sparse_or_dense(features: SparseFeatures | list[float]) -> Vector:
+    """Return features as families take them."""
     if isinstance(features, SparseFeatures):
         return Sparse(indices=features.indices, values=features.values)
     return tuple(features)

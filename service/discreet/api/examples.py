@@ -110,7 +110,7 @@ def examples_for(algorithm: str) -> dict[str, OperationExample]:
     items = ITEMS[algorithm]
     item = items[-1] if isinstance(items[-1], str) else items[-1]["id"]
     of_item, of_round = {**named, "item": item}, {**named, "round_id": "monday"}
-    of_client = {"client": client}
+    of_client, divided = {"client": client}, {"name": "front-page"}
     reward = {**told, "reward": 1}
     change = {"title": "Another title"} if algorithm == "p-rec" else {"hidden": True}
     return {
@@ -145,7 +145,15 @@ def examples_for(algorithm: str) -> dict[str, OperationExample]:
         "alive": OperationExample(),
         "ready": OperationExample(),
         "metrics": OperationExample(),
+        "list_experiments": OperationExample(),
+        "put_experiment": OperationExample(
+            divided, {"traffic": {"champion": 0.8, "challenger": 0.2}}
+        ),
+        "show_experiment": OperationExample(divided),
+        "remove_experiment": OperationExample(divided),
+        "show_results": OperationExample(divided),
         # What only some algorithms have.
+        "explain": OperationExample(named, _to_explain(algorithm, client)),
         "show_map": OperationExample(named),
         "forward": OperationExample(named, {"centre": [0.25, 0.75], "epsilon": 0.5}),
         "peer_feedback": OperationExample(named, {"handle": HANDLE, "reward": 1}),
@@ -181,6 +189,18 @@ def examples_for(algorithm: str) -> dict[str, OperationExample]:
         "popular": OperationExample({**named, "limit": 10}),
         "post_profile": OperationExample(named, {**of_client, "items": ["b1", "b2"]}),
     }
+
+
+def _to_explain(algorithm: str, client: str) -> dict[str, Any]:
+    """Return a question to explain: only federated clusters look at a client's own sums."""
+    if algorithm == "fclub":
+        return {"client": client}
+    told = {
+        name: QUESTIONS[algorithm][name]
+        for name in ("context", "features")
+        if name in QUESTIONS[algorithm]
+    }
+    return {**told, "most": 3}
 
 
 def add_examples(document: dict[str, Any], algorithm: str = FIRST) -> None:

@@ -152,7 +152,7 @@ class HttpGateway(FastAPI):
         state["metrics"].began()
         status = _HUNG_UP
         try:
-            status = await self._pass_on(scope, receive, send, trace)
+            status = await self.pass_on(scope, receive, send, trace)
         finally:
             template = str(getattr(scope.get("route"), "path_format", "(none)"))
             self._record(state["metrics"], method, template, status, began, trace)
@@ -250,9 +250,7 @@ class HttpGateway(FastAPI):
             trace_id=trace.trace_id,
         )
 
-    async def _pass_on(
-        self, scope: Scope, receive: Receive, send: Send, trace: RequestTrace
-    ) -> int:
+    async def pass_on(self, scope: Scope, receive: Receive, send: Send, trace: RequestTrace) -> int:
         """Let FastAPI answer; return the status that it sent."""
         status = _HUNG_UP
         scope["state"]["request_id"] = trace.request_id

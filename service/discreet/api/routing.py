@@ -28,6 +28,7 @@ from discreet.api.security import RecommenderIn, Scopes, authorise, bearer, requ
 from discreet.decisions.clients import Clients
 from discreet.decisions.devices import Devices
 from discreet.decisions.experiments import Experiments
+from discreet.decisions.explanations import Explanations
 from discreet.decisions.forwards import ForwardRequests
 from discreet.decisions.grants import KeyGrant
 from discreet.decisions.keys import KeyRing
@@ -75,6 +76,10 @@ async def _statements(request: Request) -> Statements:
     return live(request)["services"].statements
 
 
+async def _explanations(request: Request) -> Explanations:
+    return live(request)["services"].explanations
+
+
 async def _forwards(request: Request) -> ForwardRequests:
     return live(request)["services"].forwards
 
@@ -114,6 +119,7 @@ async def _requester(request: Request) -> str:
 Registry = Annotated[RecommenderRegistry, Depends(_registry)]
 ClientRecords = Annotated[Clients, Depends(_clients)]
 ClientStatements = Annotated[Statements, Depends(_statements)]
+Explained = Annotated[Explanations, Depends(_explanations)]
 Forwards = Annotated[ForwardRequests, Depends(_forwards)]
 AwaitedRewards = Annotated[Rewards, Depends(_rewards)]
 RunningExperiments = Annotated[Experiments, Depends(_experiments)]

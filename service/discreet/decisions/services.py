@@ -16,6 +16,7 @@ from discreet.decisions.clients import Clients
 from discreet.decisions.decision_log import DecisionLog
 from discreet.decisions.devices import Devices
 from discreet.decisions.experiments import Experiments
+from discreet.decisions.explanations import Explanations
 from discreet.decisions.feedback import FeedbackRequests
 from discreet.decisions.forwards import ForwardRequests
 from discreet.decisions.keys import KeyRing
@@ -56,6 +57,7 @@ class DecisionServices:
     clients: Clients
     rates: KeyRates
     statements: Statements
+    explanations: Explanations
     releaser: Releaser
     background: Background
     decision_log: DecisionLog
@@ -80,11 +82,13 @@ async def open_services(
     lease_seconds: float = LEASE_SECONDS,
     rates: KeyRates | None = None,
     decisions_folder: Path | None = None,
+    trace: Callable[[Recommender[Any]], None] | None = None,
 ) -> DecisionServices:
     """Open what serves people, with its background work: reproducible noise is refused.
 
     The clock is the store's, unless another is given. What expires on one worker's clock and was
-    written by another's could be counted twice.
+    written by another's could be counted twice. `trace` is called with every recommender before it
+    answers.
     """
     require_production(noise)
     services = await _joined(
@@ -98,6 +102,7 @@ async def open_services(
         lease_seconds=lease_seconds,
         rates=rates,
         decisions_folder=decisions_folder,
+        trace=trace,
     )
     services.background.start()
     services.decision_log.start()
@@ -140,6 +145,7 @@ async def _joined(
     lease_seconds: float,
     rates: KeyRates | None = None,
     decisions_folder: Path | None = None,
+    trace: Callable[[Recommender[Any]], None] | None = None,
 ) -> DecisionServices:
     await store.open()
     pepper = await store.secret(name="principals", proposal=os.urandom(KEY_BYTES))
@@ -150,6 +156,11 @@ async def _joined(
 
     def loaded() -> list[Recommender[Any]]:
         return registry.loaded()
+
+    async def prepare(recommender: Recommender[Any]) -> None:
+        if trace is not None:
+            trace(recommender)
+        await releaser.load(recommender)
 
     async def retire(recommender: Recommender[Any]) -> None:
         await background.retire(recommender)
@@ -165,7 +176,7 @@ async def _joined(
             clock=clock,
         ),
         lease_seconds=lease_seconds,
-        prepare=releaser.load,
+        prepare=prepare,
         retire=retire,
         erase=releaser.erase,
     )
@@ -193,6 +204,7 @@ async def _joined(
         experiments=experiments,
     )
     rewards = Rewards(store=store, feedback=feedback, sealer=sealer, observer=observer, clock=clock)
+
     background = Background(releaser=releaser, rewards=rewards, recommenders=loaded)
     devices = Devices(
         store=store, registry=registry, principals=principals, sealer=sealer, clock=clock
@@ -226,6 +238,7 @@ async def _joined(
         ),
         rates=rates or KeyRates(),
         statements=Statements(store=store, registry=registry),
+        explanations=Explanations(store=store, registry=registry),
         releaser=releaser,
         background=background,
         decision_log=decision_log,

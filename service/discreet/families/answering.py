@@ -33,6 +33,7 @@ from discreet.families.questions import (
     Question,
     Recommendation,
     RetryMark,
+    Utilities,
 )
 from discreet.families.resources import Current, Resources
 from discreet.families.rewards import ANY_REWARD, RewardDocument
@@ -236,6 +237,15 @@ class DecidingRecommender(ABC, Generic[M]):
         tells exactly what an answer would only hint at: for evaluation, never for a caller.
         """
         raise UnknownRecommender(f"not supported by {self.algorithm}: the odds of an answer")
+
+    explains: ClassVar[bool] = False
+    """Whether `explain` and `answer_law` tell what an answer is drawn from;"""
+    reads_clients: ClassVar[bool] = False
+    """and whether that depends on a client's own sums (`read_own`)."""
+
+    def explain(self, model: M, question: Question, own: Any) -> Utilities:
+        """Return what the model thinks of every item that may be answered. For administrators."""
+        raise UnknownRecommender(f"not supported by {self.algorithm}: utilities")
 
     async def follow_up(
         self, questions: Sequence[Question], decisions: Sequence[Decision]

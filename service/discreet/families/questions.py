@@ -4,6 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from discreet.errors import InvalidArgument
 from discreet.families.budgets import PrivacyReport
 from discreet.families.observer import AnswerOutcome
@@ -140,6 +143,22 @@ class Receipt:
     learned: bool | None = True
     changed: bool = False
     """Whether this was to count what had been held, and another reward is by now."""
+
+
+Places = npt.NDArray[np.intp]
+Utilities = Mapping[int, tuple[float, bool | None]]
+"""Of slots: what a model thinks they are worth, and whether they are shortlisted, if any are."""
+
+
+def utilities_of(
+    slots: Places, worth: npt.NDArray[np.float64], shortlist: Places | None = None
+) -> Utilities:
+    """Return utilities by slot."""
+    listed = None if shortlist is None else set(shortlist.tolist())
+    return {
+        slot: (value, None if listed is None else slot in listed)
+        for slot, value in zip(slots.tolist(), worth.tolist(), strict=True)
+    }
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -148,7 +148,7 @@ def test_unprotected_answers_are_more_optimistic() -> None:
         made(learned.space, learned.sums, epsilon=epsilon, visible=6) for epsilon in (None, 2.0)
     )
     rows, slots = np.eye(36), np.arange(6)
-    more = unprotected._utilities(rows, slots) - private._utilities(rows, slots)
+    more = unprotected.utilities(rows, slots) - private.utilities(rows, slots)
     assert more.min() > 0
 
 

@@ -192,7 +192,7 @@ class ContextualModel:
         )
         if not len(visible):
             return made
-        return replace(made, odds=self._odds(made, visible))
+        return replace(made, odds=self.odds(made, visible))
 
     def _curious(self, means: Floats, errors: Floats, listed: Slots) -> tuple[Weights, float]:
         """Return what is worth exploring, of the visible items, and what there is to gain."""
@@ -269,7 +269,7 @@ class ContextualModel:
 
     def _law_by_row(self, rows: Floats, odds: ShortlistOdds) -> Floats:
         law = np.zeros((len(rows), self.sums.slots))
-        bests = self._utilities(rows, odds.shortlist).argmax(axis=1)
+        bests = self.utilities(rows, odds.shortlist).argmax(axis=1)
         law[:, odds.items] = odds.shares(bests.tolist())
         return law
 
@@ -280,14 +280,15 @@ class ContextualModel:
         law /= law.sum()
         return law
 
-    def _utilities(self, rows: Floats, slots: Slots) -> Floats:
+    def utilities(self, rows: Floats, slots: Slots) -> Floats:
+        """Return what these slots are worth to visitors with these rows."""
         if self.estimates is None:
             return np.zeros((len(rows), len(slots)))
         means = self.estimates.means(rows, slots)
         means += self._optimism * self.estimates.deviations(rows, slots)
         return means
 
-    def _odds(self, outlook: CatalogueOutlook, offer: Slots) -> ShortlistOdds:
+    def odds(self, outlook: CatalogueOutlook, offer: Slots) -> ShortlistOdds:
         """Return what is public about an answer of these slots."""
         allowed = np.zeros(self.sums.slots, dtype=np.bool_)
         allowed[offer] = True
@@ -317,14 +318,14 @@ class ContextualModel:
         if together and outlook.odds is not None:
             odds = outlook.odds
             these = rows if len(together) == len(rows) else rows[together]
-            bests = self._utilities(these, odds.ranking[: odds.size]).argmax(axis=1).tolist()
+            bests = self.utilities(these, odds.ranking[: odds.size]).argmax(axis=1).tolist()
             for place, choice in zip(together, odds.draw(bests, noise), strict=True):
                 decided[place] = ((choice,), notes[place])
         for place, question in enumerate(questions):
             if (question.limit == 1 and question.whole) or not len(question.available):
                 continue
-            odds = self._odds(outlook, question.available)
-            utilities = self._utilities(rows[place : place + 1], odds.ranking)[0]
+            odds = self.odds(outlook, question.available)
+            utilities = self.utilities(rows[place : place + 1], odds.ranking)[0]
             choices = odds.draw_list(utilities, self._rule.most_drawn(question.limit), noise)
             if len(choices) < min(question.limit, len(question.available)):
                 anybody = self.decide_for_anybody(question, noise)
@@ -343,7 +344,7 @@ class ContextualModel:
             if not len(question.available) or (question.whole and paid):
                 continue
             if paid:
-                odds = self._odds(self.outlook, question.available)
+                odds = self.odds(self.outlook, question.available)
                 law[place] = self._law_by_row(rows[place : place + 1], odds)[0]
             else:
                 odds = self._odds_for_anybody(question)
@@ -387,7 +388,7 @@ class ContextualModel:
     def first_choices(self, contexts: Floats) -> Slots:
         """Return the slot that an answer is most likely to be, for each context."""
         listed = self.outlook.listed
-        best: Slots = listed[self._utilities(self.space.rows(contexts), listed).argmax(axis=1)]
+        best: Slots = listed[self.utilities(self.space.rows(contexts), listed).argmax(axis=1)]
         return best
 
 

@@ -1,7 +1,7 @@
 """A recommender that learns from a vector of numbers: the contract, for this family."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,8 +24,10 @@ from discreet.families.questions import (
     Lesson,
     PendingDecision,
     Question,
+    Utilities,
     plain_ids,
     refuse_unused,
+    utilities_of,
 )
 from discreet.families.stored import StoredDocument
 from discreet.privacy.charges import Charge
@@ -167,6 +169,15 @@ class ContextualRecommender(Recommender[ContextualModel]):
         """Return the odds of every item."""
         asked = [one for one in questions if isinstance(one, ContextualQuestion)]
         return model.answer_law(asked, paid=paid)
+
+    explains: ClassVar[bool] = True
+
+    def explain(self, model: ContextualModel, question: Question, own: Any) -> Utilities:
+        """Return what the model thinks of every item, for this context."""
+        assert isinstance(question, ContextualQuestion)
+        slots = question.available
+        worth = model.utilities(self.space.rows(np.array([question.context])), slots)[0]
+        return utilities_of(slots, worth, model.odds(model.outlook, slots).shortlist)
 
     # Learning.
 

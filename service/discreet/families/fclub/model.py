@@ -234,6 +234,11 @@ class Ranking:
         utilities: Floats = self.encoding.baseline + bounds
         return utilities
 
+    def utilities(self, model: ClusterModel, question: ClusterQuestion, own: Vector) -> Floats:
+        """Return what each row is worth to the client, whose own sums these are."""
+        known, _ = self.own_knowledge([own])
+        return self._utilities(model.preferences([question.client], known).row(0), question)
+
     def law(
         self,
         model: ClusterModel,

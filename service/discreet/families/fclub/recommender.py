@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,7 @@ from discreet.families.questions import (
     PendingFeedback,
     Question,
     Receipt,
+    Utilities,
     refuse_unused,
 )
 from discreet.families.stored import StoredDocument
@@ -277,6 +278,16 @@ class ClusterRecommender(Recommender[ClusterModel]):
                 if item in self.slot_of:
                     law[row, self.slot_of[item]] = share
         return law
+
+    explains: ClassVar[bool] = True
+    reads_clients: ClassVar[bool] = True
+
+    def explain(self, model: ClusterModel, question: Question, own: Any) -> Utilities:
+        """Return what the client would think of every item of the catalogue."""
+        assert isinstance(question, ClusterQuestion)
+        worth = self._ranking.utilities(model, question, own).tolist() if question.ids else []
+        named = zip(question.ids, worth, strict=True)
+        return {self.slot_of[id_]: (value, None) for id_, value in named if id_ in self.slot_of}
 
     # Learning.
 

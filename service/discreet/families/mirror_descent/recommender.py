@@ -4,7 +4,7 @@ import asyncio
 import os
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -43,6 +43,8 @@ from discreet.families.questions import (
     Lesson,
     PendingDecision,
     Question,
+    Utilities,
+    utilities_of,
 )
 from discreet.families.resources import Resources
 from discreet.families.stored import StoredDocument
@@ -181,6 +183,15 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
                 asked = question if paid else without_client(question)
                 law[row, question.slots] = self.ranking.law(model, asked)
         return law
+
+    explains: ClassVar[bool] = True
+
+    def explain(self, model: MirrorModel, question: Question, own: Any) -> Utilities:
+        """Return the score of every item of the catalogue, for this client's features."""
+        assert isinstance(question, MirrorQuestion)
+        if question.ids is not None or not len(question):
+            return {}
+        return utilities_of(question.slots, self.ranking.margins(model, question))
 
     def _judged(self, model: MirrorModel, question: MirrorQuestion) -> tuple[bool, str | None]:
         """Tell whether an answer is personalised, and the reason. By public facts only.

@@ -41,7 +41,7 @@ from discreet.families.choice import (
     repeated,
 )
 from discreet.families.p_dap.statistics import CellStatistics
-from discreet.families.questions import Choice, Question
+from discreet.families.questions import Choice, Question, Utilities, utilities_of
 from discreet.families.shortlist import grow_shortlist
 from discreet.privacy.choice import ShortlistResponse
 from discreet.privacy.events import ExactRelease, PrivacyEvent, RandomisedResponse
@@ -293,6 +293,13 @@ class Population:
                 best = int(self.utilities[cell, odds.shortlist].argmax())
             law[row, odds.items] = odds.shares([best])[0]
         return law
+
+    def explain(self, question: PartitionQuestion, rule: ChoiceRule) -> Utilities:
+        """Return what each available item is worth in the visitor's cell, and the shortlist."""
+        (cell,) = self.statistics.tree.locate(np.array([question.context])).tolist()
+        outlook, slots = self.outlook(rule, question.vendors), question.available
+        odds = self.odds(outlook, slots, self.levels[cell])
+        return utilities_of(slots, self.utilities[cell, slots], odds.shortlist)
 
     def _whole_odds(self, outlook: Outlook, vendors: tuple[int, ...], level: int) -> ShortlistOdds:
         """Return the odds of one item of the whole catalogue, which most questions ask for."""

@@ -1,7 +1,7 @@
 """A recommender by adaptive partition: the contract, for this family."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from discreet.families.questions import (
     PendingDecision,
     PendingFeedback,
     Question,
+    Utilities,
     plain_ids,
     refuse_unused,
 )
@@ -212,6 +213,13 @@ class PartitionRecommender(Recommender[PartitionModel]):
             rows = [row for row, one in enumerate(asked) if self._rule_for(one) == rule]
             law[rows] = model.own.answer_law([asked[row] for row in rows], rule, paid=paid)
         return law
+
+    explains: ClassVar[bool] = True
+
+    def explain(self, model: PartitionModel, question: Question, own: Any) -> Utilities:
+        """Return what the model thinks of every item of ours, for this context."""
+        assert isinstance(question, PartitionQuestion)
+        return model.own.explain(question, self._rule_for(question))
 
     async def follow_up(
         self, questions: Sequence[Question], decisions: Sequence[Decision]
