@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from discreet.errors import InvalidArgument, StoreUnavailable
+from discreet.errors import InvalidArgument, StoreDamaged, StoreUnavailable
 from discreet.privacy.charges import NEVER, UNLIMITED, Charge, Limit
 from discreet.state import checks
 from discreet.state.keys import StoreKeys
@@ -267,7 +267,7 @@ async def test_an_unreadable_ledger_is_its_own_error_and_the_others_are_debited(
     before = server.dump(key)
     good, bad = Debit(b"good", ONE), Debit(b"bad", ONE)
     found = await place.store.spend([good, bad, good, bad._replace(marker=b"m")])
-    assert [type(each) for each in found[1::2]] == [StoreUnavailable] * 2
+    assert [type(each) for each in found[1::2]] == [StoreDamaged] * 2
     assert list(found[::2]) == [Debited(True, Ledger(ONE)), Debited(True, Ledger(TWO))]
     (learned,) = await place.store.learn([record(principal=b"bad", charge=ONE)])
     assert isinstance(learned, StoreUnavailable)
