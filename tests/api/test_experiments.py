@@ -21,7 +21,7 @@ async def test_an_experiment_is_put_shown_asked_and_removed(caller: Caller) -> N
     assert (await caller.put("/experiments/home", json=HOME)).status_code == 201
     assert (await caller.put("/experiments/home", json=HOME)).status_code == 200
     assert (await caller.get("/experiments")).json() == {"experiments": ["home"]}
-    assert (await caller.get("/experiments/home")).json() == HOME
+    assert (await caller.get("/experiments/home")).json() == {**HOME, "shadow": []}
     kinds = set()
     for number in range(40):
         answer = (await caller.ask(f"client-{number}", recommender="home")).json()

@@ -11,6 +11,7 @@ from discreet.decisions import decision_log
 from discreet.decisions.services import DecisionServices
 from discreet.errors import StoreUnavailable
 from discreet.families.contract import Recommender
+from discreet.families.experiments import ExperimentDocument
 from discreet.families.observer import FamilyCounter, NullObserver
 from discreet.families.questions import Ask, Feedback, Recommendation
 from discreet.state.memory import MemoryStore
@@ -226,3 +227,29 @@ async def test_feedback_that_is_held_until_its_time_is_written_once(
     await services.decision_log.write()
     assert [line["kind"] for line in kept.lines] == ["decision", "feedback"]
     assert kept.lines[1]["reward"] == 1.0
+
+
+async def test_what_a_shadow_would_show_is_in_the_log_and_costs_nobody_anything(
+    services: DecisionServices, kept: Kept
+) -> None:
+    logged = {"log": {"to": "stream"}, "ledger": "shop"}
+    await services.registry.put("champion", document(**logged))
+    await services.registry.put("newcomer", document(items=["only"], ledger="shop"))
+    await services.registry.put("elsewhere", document(context={"dimensions": 3}))
+    plain = ExperimentDocument(traffic={"champion": 1.0})
+    beside = plain.model_copy(update={"shadow": ["newcomer", "elsewhere"]})
+    spent = []
+    for experiment in (plain, beside):
+        await services.experiments.put("home", experiment)
+        answer = await services.recommend.recommend(Ask("home", "ada", (0.2, 0.8)))
+        assert answer.items[0] != "only"
+        assert answer.privacy is not None
+        spent.append(answer.privacy)
+    await services.decision_log.write()
+    before, after = (line for line in kept.lines if line["kind"] == "decision")
+    assert "shadow" not in before
+    assert after["recommender"] == "champion"
+    # The second cannot read a context of two numbers.
+    assert after["shadow"] == {"newcomer": ["only"], "elsewhere": None}
+    assert spent[0].epsilon == spent[1].epsilon
+    assert spent[1].spent.epsilon == pytest.approx(2 * spent[0].spent.epsilon)

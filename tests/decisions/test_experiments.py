@@ -179,6 +179,20 @@ async def test_what_would_break_the_promise_is_refused(shop: DecisionServices) -
     assert await shop.experiments.names() == ["home"]
 
 
+async def test_a_shadow_needs_a_model_and_a_log(shop: DecisionServices) -> None:
+    collaborative = {"algorithm": "collaborative", **SAMPLES["collaborative"].document}
+    await shop.registry.put("alike", read_document({**collaborative, "ledger": "alike"}))
+    await shop.registry.put("newcomer", document())
+    for shadow, said in (
+        (["nobody"], "create it first"),
+        (["alike"], "keeps of each client"),
+        (["newcomer"], "give it `log:`"),
+    ):
+        with pytest.raises(InvalidArgument, match=said):
+            await shop.experiments.put("second", experiment(shadow=shadow))
+    assert await shop.experiments.names() == ["home"]
+
+
 async def test_names_are_of_one_thing(shop: DecisionServices) -> None:
     with pytest.raises(InvalidArgument, match="recommender's"):
         await shop.experiments.put("champion", experiment())

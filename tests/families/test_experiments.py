@@ -26,7 +26,8 @@ def test_shares_and_holdouts() -> None:
         ({"traffic": {"a b": 1.0}}, "traffic"),
         ({"traffic": {f"a{n}": 1 / 17 for n in range(17)}}, "traffic"),
         ({"traffic": {"a": 1.0}, "holdout": ["b"]}, "b is not in traffic"),
-        ({"traffic": {"a": 1.0}, "shadow": ["b"]}, "shadow"),
+        ({"traffic": {"a": 1.0}, "shadow": ["a"]}, "so it is shown"),
+        ({"traffic": {"a": 1.0}, "shadow": ["b", "c", "d", "e", "f"]}, "at most 4"),
     ],
     ids=str,
 )

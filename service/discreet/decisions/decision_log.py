@@ -16,7 +16,8 @@ Which decisions are sampled follows from a hash of the decision's id, so that fe
 which may come to another worker, is sampled alike. Lines:
 
     {"kind": "decision", "id", "recommender", "time", "client", "context" or "features",
-     "candidates" (if not the whole catalogue), "item", "propensity", "items", "personalised"}
+     "candidates" (if not the whole catalogue), "item", "propensity", "items", "personalised",
+     "shadow" (in an experiment with shadows: by name, what each would have shown)}
     {"kind": "feedback", "id", "recommender", "time", "client", "position", "reward"}
     {"kind": "lost", "recommender", "time", "decisions", "feedback"}
 """
@@ -44,6 +45,7 @@ from discreet.families.questions import (
     Receipt,
     Sparse,
 )
+from discreet.privacy.noise import SystemNoise
 
 log = logging.getLogger(__name__)
 
@@ -87,15 +89,25 @@ class DecisionLog:
         self._task: asyncio.Task[None] | None = None
 
     def decided(
-        self, recommender: Recommender[Any], ask: Ask, decision: Decision, pending: PendingDecision
+        self,
+        recommender: Recommender[Any],
+        ask: Ask,
+        decision: Decision,
+        pending: PendingDecision,
+        shadows: Sequence[Recommender[Any]] = (),
     ) -> None:
-        """Take down an answer, if it is sampled. Does not wait."""
+        """Take down an answer, if it is sampled, and what shadows make of it. Does not wait."""
         if not _sampled(recommender, pending):
             return
         now = self._clock()
-        waiting = _Waiting(
-            recommender, lambda: _decision_line(recommender, ask, decision, pending, now)
-        )
+
+        def line() -> dict[str, Any]:
+            made = _decision_line(recommender, ask, decision, pending, now)
+            if shadows:
+                made["shadow"] = {one.name: _would_show(one, ask) for one in shadows}
+            return made
+
+        waiting = _Waiting(recommender, line)
         if not self._put(self._decisions, waiting, "decisions"):
             self._observer.count(recommender=recommender.name, what=FamilyCounter.NOT_LOGGED)
 
@@ -259,6 +271,20 @@ def _decision_line(
         "items": list(decision.items),
         "personalised": decision.personalised,
     }
+
+
+def _would_show(shadow: Recommender[Any], ask: Ask) -> list[str] | None:
+    """Return what a recommender that is not shown would answer, None to what it cannot read.
+
+    Nobody pays: the line holds the question itself in the clear, and this is made from it and from
+    a released model. It is no answer, so nothing awaits feedback and nobody is remembered.
+    """
+    try:
+        question = shadow.question(ask._replace(recommender=shadow.name))
+    except DiscreetError:
+        return None
+    (decision,) = shadow.decide(shadow.current.model, [question], [None], SystemNoise())
+    return list(decision.items)
 
 
 def _feedback_line(

@@ -70,7 +70,9 @@ class Experiments:
         if document is None:
             return ask
         arm = self.arm_of(ask.recommender, document, ask.client)
-        return ask._replace(recommender=arm, anybody=arm in document.holdout)
+        return ask._replace(
+            recommender=arm, anybody=arm in document.holdout, shadow=document.shadow
+        )
 
     def arm_of(self, name: str, document: ExperimentDocument, client: str) -> str:
         """Return which arm a client gets."""
@@ -110,12 +112,13 @@ class Experiments:
 
     async def put(self, name: str, document: ExperimentDocument) -> bool:
         """Create or change an experiment; tell whether it is new. Every worker sees it after."""
-        content = document.model_dump_json().encode()
+        content = document.model_dump_json(exclude_defaults=True).encode()
         while True:
             snapshot = await self._registry.current()
             if RECOMMENDER + name in snapshot.documents:
                 raise InvalidArgument("name", "is a recommender's; give the experiment another")
             _require_arms(document, snapshot.recommenders)
+            _require_shadows(document, snapshot.recommenders)
             expected = snapshot.documents.get(EXPERIMENT + name)
             if content == expected:
                 return False
@@ -256,6 +259,29 @@ def _require_arms(
             raise InvalidArgument(where, f"has another `reward` than {first.name}")
         if arm.name in document.holdout and not _answers_anybody(arm):
             raise InvalidArgument("holdout", f"{arm.algorithm} cannot answer without a client")
+
+
+def _require_shadows(
+    document: ExperimentDocument, recommenders: Mapping[str, Recommender[Any]]
+) -> None:
+    """Raise `InvalidArgument` unless shadows can answer from a model, and somebody notes it."""
+    for name in document.shadow:
+        shadow = recommenders.get(name)
+        if shadow is None:
+            raise InvalidArgument(f"shadow.{name}", "is no recommender; create it first")
+        if type(shadow).read_own is not DecidingRecommender.read_own:
+            raise InvalidArgument(
+                f"shadow.{name}",
+                f"{shadow.algorithm} answers from what it keeps of each client, not from a "
+                "released model alone",
+            )
+    for name in document.traffic if document.shadow else ():
+        if recommenders[name].stored.document.log is None:
+            raise InvalidArgument(
+                "shadow",
+                f"what shadows would show is written to the decision log, and {name} has none: "
+                "give it `log:`",
+            )
 
 
 def _answers_anybody(arm: Recommender[Any]) -> bool:

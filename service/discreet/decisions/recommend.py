@@ -264,7 +264,8 @@ class RecommendRequests:
             answers[row] = answer
             kinds.setdefault((one.outcome, one.charge), []).append(answer)
             if recommender.stored.document.log is not None:
-                self._decision_log.decided(recommender, many[row].ask, decision, pending)
+                ask = many[row].ask
+                self._decision_log.decided(recommender, ask, decision, pending, self._beside(ask))
             if budget is not None and one.ledger is not None and one.charge != FREE:
                 spent = one.ledger.spent(Account.ANSWERS, budget.window)
                 for tenths in budget.reached(spent=spent, charge=one.charge):
@@ -285,6 +286,12 @@ class RecommendRequests:
                 answers=refused,
             )
         return answers
+
+    def _beside(self, ask: Ask) -> list[Recommender[Any]]:
+        """Return the recommenders that answer in shadow, as far as they are known right now."""
+        snapshot = self._registry.trusted() if ask.shadow else None
+        known = {} if snapshot is None else snapshot.recommenders
+        return [known[name] for name in ask.shadow if name in known]
 
     def _say_what_is_not_awaited(
         self,

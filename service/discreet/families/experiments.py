@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from discreet.families.documents import NAME_PATTERN, Document, Number
 
 MOST_ARMS = 16
+MOST_SHADOWS = 4
 _SUM_TOLERANCE = 1e-6
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN, strict=True)]
@@ -36,10 +37,20 @@ class ExperimentDocument(Document):
         examples=[["popular"]],
     )
 
+    shadow: list[Name] = Field(
+        default_factory=list,
+        max_length=MOST_SHADOWS,
+        description="Recommenders that answer every question as well without being shown. What "
+        "they would have shown is written to the decision log of the arm, and nowhere else.",
+        examples=[["newcomer"]],
+    )
+
     @model_validator(mode="after")
     def _whole(self) -> Self:
         if not math.isclose(math.fsum(self.traffic.values()), 1.0, abs_tol=_SUM_TOLERANCE):
             raise ValueError("the shares in traffic must add up to 1")
         if unknown := [name for name in self.holdout if name not in self.traffic]:
             raise ValueError(f"holdout: {unknown[0]} is not in traffic")
+        if shown := [name for name in self.shadow if name in self.traffic]:
+            raise ValueError(f"shadow: {shown[0]} is in traffic, so it is shown")
         return self

@@ -55,6 +55,8 @@ class Ask(NamedTuple):
     """Whether the answer describes its items."""
     personal: bool = False
     """Whether the key is one person's: then the event id is too, and meets nobody else's."""
+    shadow: Sequence[str] = ()
+    """Recommenders that answer as well without being shown, for the decision log."""
 
 
 def refuse_unused(ask: Ask, *, uses: Sequence[str] = ()) -> None:
