@@ -172,7 +172,7 @@ EXPERIMENTS = Row(
             "",
             "Missing in the decision log",
             "Decisions that a decision log lacks, because it could not be written fast enough.",
-            "more than none: sample less (decision_log in the document), or write it elsewhere.",
+            "more than none: sample less (log.sample in the document), or write it elsewhere.",
             width=12,
         ),
     ),

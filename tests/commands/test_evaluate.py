@@ -80,7 +80,7 @@ def test_a_log_that_was_not_random_is_refused_unless_it_is_insisted(
         (("--recommender", "films", "--epsilons", "99"), "at most 50"),
         (("--recommender", "films", "--seeds", "0"), "--seeds: must be at least 1"),
         (("--recommender", "films", "--rows", "0"), "--rows: must be at least 1"),
-        (("--recommender", "films", "--missing-reward", "2"), "number from 0 to 1, or skip"),
+        (("--recommender", "films", "--missing-reward", "2"), "must be from 0 to 1"),
     ],
 )
 def test_mistakes_are_named(

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from discreet.decisions import changes
 from discreet.decisions import registry as registry_module
 from discreet.decisions.ledger_groups import LEDGER, fix_ledger
 from discreet.decisions.services import DecisionServices
@@ -154,7 +155,7 @@ async def test_a_member_of_a_group_that_was_mixed_before_can_still_be_changed(
         await services.registry.put("one", document(privacy=monthly, ledger="shop"))
         await services.registry.put("two", document(privacy=weekly, ledger="shop"))
     await services.registry.put("two", document(privacy=weekly, ledger="shop", items=["a", "z"]))
-    await services.registry.hide_item("one", "a", hidden=True)
+    await services.registry.change("one", changes.change_item("a", {"hidden": True}))
     # A third one follows whichever comes first from now on; those that stand are left alone.
     await services.registry.put("three", document(privacy=weekly, ledger="shop"))
     with pytest.raises(InvalidArgument, match="per 7d"):

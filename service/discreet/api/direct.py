@@ -95,7 +95,7 @@ def _ask(request: schemas.RecommendRequest) -> Ask:
         request.category,
         request.round,
         request.activate,
-        request.items == "full",
+        full=request.items == "full",
     )
 
 

@@ -7,9 +7,17 @@ its recommenders, and `step`, a few calls. A new family adds a module, and itsel
 from collections.abc import Mapping
 from types import ModuleType
 
-from tests.deploy.traffic import clusters, collaborative, mirror, partition, voters
+from tests.deploy.traffic import (
+    clusters,
+    collaborative,
+    contextual,
+    mirror,
+    partition,
+    voters,
+)
 
 FAMILIES: Mapping[str, ModuleType] = {
+    "contextual": contextual,
     "p-dap": partition,
     "fclub": clusters,
     "mirror-descent": mirror,
