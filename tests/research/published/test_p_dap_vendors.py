@@ -9,6 +9,7 @@ from discreet.research.published.p_dap_cells import PartitionParameters
 from discreet.research.published.p_dap_vendors import (
     PublishedAlone,
     PublishedVendors,
+    explorable_level,
     uniform_level,
 )
 from discreet.research.simulate.runs import run
@@ -49,7 +50,7 @@ def test_a_vendors_items_stand_after_those_of_the_vendors_before_it() -> None:
     ]
     assert played == asked
     # Three tries (ln 10 = 2.3) of each of its three items, then the other vendor for training.
-    assert played == [2, 2, 2, 3, 3, 3, 4, 4, 4, 0, 0, 1]
+    assert played == [2, 3, 4] * 3 + [0, 1, 0]
 
 
 def test_alone_it_learns_what_is_good() -> None:
@@ -63,9 +64,18 @@ def test_alone_it_learns_what_is_good() -> None:
         asyncio.run(alone.play(vendor=0, context=np.array([0.5]), respond=lambda item: float(item)))
         for _ in range(9)
     ]
-    assert played == [0, 0, 0, 1, 1, 1, 1, 1, 1]
+    assert played == [0, 1, 0, 1, 0, 1, 1, 1, 1]
 
 
 def test_the_uniform_rival_gets_the_papers_number_of_cells() -> None:
     # 30,000^(1/(3 + 2)) = 7.9 along each side: three halvings.
-    assert uniform_level(horizon=30_000, dimensions=2, similarity=1.0, segments=2) == 3
+    assert uniform_level(PartitionParameters(horizon=30_000), dimensions=2) == 3
+
+
+@pytest.mark.parametrize(("arrivals", "level"), [(100, 0), (7_500, 1), (75_000, 2)])
+def test_larger_cells_are_explored_in_half_the_time(arrivals: int, level: int) -> None:
+    parameters = PartitionParameters(horizon=30_000)
+    found = explorable_level(parameters, dimensions=2, slots=11, arrivals=arrivals)
+    tries = 4**found * 11 * parameters.control(found)
+    assert found == level
+    assert level == 0 or tries <= arrivals / 2

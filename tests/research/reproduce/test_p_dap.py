@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet.research.reproduce.p_dap import ASIDE, COMPARED, PartitionOutcome, report
+from discreet.research.reproduce.p_dap import ASIDE, COMPARED, QUICK, report
+from discreet.research.reproduce.p_dap_outcomes import PartitionOutcome
 from discreet.research.simulate.runs import WorldRun
 
 
@@ -33,7 +34,7 @@ def outcomes() -> list[PartitionOutcome]:
 
 
 def test_rows_are_of_the_comparison_and_details_of_everything() -> None:
-    found = report({"default": outcomes()}, seeds=2, rounds=30_000)
+    found = report({"default": outcomes()}, seeds=2, rounds=30_000, quick=False)
     assert len(found.results) == len(COMPARED)
     assert found.results[0] == {
         "algorithm": "dap",
@@ -49,16 +50,14 @@ def test_rows_are_of_the_comparison_and_details_of_everything() -> None:
 
 
 def test_notes_compare_both_kinds_of_feedback() -> None:
-    found = report({"default": outcomes()}, seeds=2, rounds=30_000)
-    assert found.notes[0] == (
-        "served at ε=0.01: 4.0 times less regret than P-DAP with exact feedback, "
-        "2.0 times with feedback at ε=1"
-    )
+    found = report({"default": outcomes()}, seeds=2, rounds=30_000, quick=False)
+    assert found.notes[0] == ("served ε=0.01, feedback exact: 4.0 times less regret than P-DAP")
+    assert "served-vendors ε=1, feedback exact: 4.0 times less regret than P-DAP" in found.notes
     assert "regret 25.0% below P-DAP" in found.notes[-1]
 
 
 def test_tables_show_what_was_published_and_a_dash_for_what_was_not_played() -> None:
-    found = report({"default": outcomes()}, seeds=2, rounds=30_000)
+    found = report({"default": outcomes()}, seeds=2, rounds=30_000, quick=False)
     overview, table_2, *_ = found.tables
     assert len(overview.rows) == len(COMPARED) + len(ASIDE)
     assert table_2.rows[0] == ["5,000", "70.3% / 50.0%", "73.3% / 50.0%", "87.3% / 50.0%"]
@@ -66,3 +65,15 @@ def test_tables_show_what_was_published_and_a_dash_for_what_was_not_played() -> 
     assert [figure.name for figure in found.figures] == [
         *("figure-6", "figure-7", "figure-8", "served"),
     ]
+
+
+def test_a_small_run_has_the_same_claims() -> None:
+    every = outcomes()
+    small = [one for one in every if one.algorithm in QUICK]
+    found = [
+        report({"default": some}, seeds=2, rounds=30_000, quick=quick)
+        for some, quick in ((every, False), (small, True))
+    ]
+    assert [claim.row() for claim in found[0].claims] == [claim.row() for claim in found[1].claims]
+    assert found[1].quick
+    assert "provisional" in found[1].claims_table().title

@@ -21,14 +21,16 @@ Constants and control functions: `p_dap_cells.PartitionParameters`.
 How it is read where the paper is silent or contradicts itself
 - K_i, printed as an intersection, is the union of the own items and the other vendors.
 - The split exponent of line 19, printed b, is the p of the text.
-- "There is some k" in lines 4, 6 and 8: the lowest slot.
+- "There is some k" in lines 4, 6 and 8: the one that was tried least.
 - ln(t) in the control functions is ln(T): a learner need not know what time it is elsewhere.
 - G_2 is printed with a term Gamma/4 * m^(alpha l), Gamma = theta ln^2(T) ln(theta T ln(T) /
   sigma) / epsilon. At T = 30,000, four vendors and epsilon 0.01 that asks for more than 100,000
   forwards to every vendor from every cell, so that line 8 would never be left. It is left out.
 - CAP, the centralised rival, is this algorithm with one learner that sees every arrival and owns
   every vendor's items: `vendors` 0 and mode none.
-- DUP, the uniform rival, is mode none with `uniform_level`: cells of one size, never split.
+- DUP, the uniform rival, is mode none with `uniform_level`: cells of one size, never split. With
+  its own paper's size it explores for all of 30,000 arrivals; `explorable_level` gives it larger
+  cells, which it explores for at most half of the time.
 - DAP is mode none. In all of them, G_1 and the split rule are the same.
 
 Guarantee card
@@ -94,7 +96,7 @@ class PublishedAdaptivePartition:
         for slots in (self._items, self._trained, self._evaluated):
             short = slots[cell.counts[slots] < least]
             if len(short):
-                return int(short[0])
+                return int(short[cell.counts[short].argmin()])
         # Lines 11 to 14. Without privacy (DAP) the best mean is selected itself.
         utilities = means[self._items]
         if self.parameters.mode == "none":

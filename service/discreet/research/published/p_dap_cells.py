@@ -28,6 +28,9 @@ _LAST = math.nextafter(1.0, 0.0)
 class PartitionParameters:
     """The paper's parameters. `mode` none is without privacy; `uniform_level` makes it DUP.
 
+    The paper gives no values. Its Corollary 2 asks for p much larger than alpha, and is sublinear
+    only if p > 2 alpha: hence p = 3 for alpha = 1, which is the exponent of a Lipschitz world.
+
     | paper's symbol | name here | range |
     |---|---|---|
     | T | `horizon` | >= 2 |
@@ -46,8 +49,8 @@ class PartitionParameters:
     epsilon: float = 1.0
     segments: int = 2
     base: float = 300.0
-    growth: float = 1.0
-    similarity: float = 0.5
+    growth: float = 3.0
+    similarity: float = 1.0
     lipschitz: float = 1.0
     uniform_level: int | None = None
 

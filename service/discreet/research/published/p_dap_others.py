@@ -58,7 +58,9 @@ class PublishedForOthers:
         """Return the active cell and the chosen item: lines 4 to 8."""
         cell = self.cells.active(context)
         short = np.flatnonzero(cell.counts < self.exploration(cell.level))
-        return cell, int(short[0] if len(short) else cell.means().argmax())
+        if len(short):
+            return cell, int(short[cell.counts[short].argmin()])
+        return cell, int(cell.means().argmax())
 
     def exploration(self, level: int) -> float:
         """Return G_3: how often each item is tried in a cell before the best is selected."""

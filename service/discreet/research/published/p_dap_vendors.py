@@ -21,10 +21,25 @@ from discreet.research.published.p_dap_others import PublishedForOthers, RewardT
 from discreet.research.worlds.contexts import Respond
 
 
-def uniform_level(*, horizon: int, dimensions: int, similarity: float, segments: int) -> int:
+def uniform_level(parameters: PartitionParameters, *, dimensions: int) -> int:
     """Return the level of DUP's cells: T^(1 / (3 alpha + d)) along every side, as in its paper."""
-    along = horizon ** (1.0 / (3.0 * similarity + dimensions))
-    return max(1, round(math.log(along, segments)))
+    along = parameters.horizon ** (1.0 / (3.0 * parameters.similarity + dimensions))
+    return max(1, round(math.log(along, parameters.segments)))
+
+
+def explorable_level(
+    parameters: PartitionParameters, *, dimensions: int, slots: int, arrivals: int
+) -> int:
+    """Return the deepest level that a learner explores in half of so many arrivals."""
+
+    def exploring(level: int) -> float:
+        cells: float = parameters.segments ** (dimensions * level)
+        return cells * slots * parameters.control(level)
+
+    level = 0
+    while exploring(level + 1) <= arrivals / 2:
+        level += 1
+    return level
 
 
 class PublishedAlone:

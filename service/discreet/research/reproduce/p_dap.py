@@ -15,7 +15,6 @@ paper's: total reward divided by arrivals. The best possible accuracy here is ab
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -23,39 +22,47 @@ import numpy as np
 
 from discreet.errors import InvalidArgument
 from discreet.research.reproduce.p_dap_algorithms import (
+    SERVED,
     MakeWorld,
     PartitionAlgorithm,
     PartitionTrial,
 )
+from discreet.research.reproduce.p_dap_claims import claims_of
+from discreet.research.reproduce.p_dap_outcomes import PartitionOutcome, outcome_of
 from discreet.research.reproduce.papers import ProgressWatcher, ReproductionOptions
 from discreet.research.reproduce.tables import Figure, Line, Panel, Reproduction, ResultTable
 from discreet.research.reproduce.trials import run_all
-from discreet.research.simulate.runs import WorldRun
 from discreet.research.worlds.contexts import ClusteredWorld, catalogues_of
 from discreet.research.worlds.movielens import MovieLens
 
 VENDORS, ITEMS = 4, 5
 ROUNDS, SEEDS = 30_000, 5
-QUICK_ROUNDS, QUICK_SEEDS = 2_500, 2
+QUICK_SEEDS = 2
 FILMS = 20
 
 EPSILONS = (0.01, 0.1, 1.0)
 FEEDBACK = (None, 1.0)
-COMPARED = (
+AS_PUBLISHED = (
     PartitionAlgorithm("dap"),
     PartitionAlgorithm("cap"),
     PartitionAlgorithm("dup"),
+    PartitionAlgorithm("dup-larger"),
     *(PartitionAlgorithm("p-dap", epsilon) for epsilon in EPSILONS),
-    *(PartitionAlgorithm("gp-dap", epsilon) for epsilon in (0.01, 1.0)),
+    *(PartitionAlgorithm("gp-dap", epsilon) for epsilon in EPSILONS),
+)
+QUICK = (*AS_PUBLISHED, *(PartitionAlgorithm("served", 1.0, feedback) for feedback in FEEDBACK))
+COMPARED = (
+    *AS_PUBLISHED,
     *(
         PartitionAlgorithm("served", epsilon, feedback)
         for feedback in FEEDBACK
         for epsilon in (*EPSILONS, 4.0)
     ),
+    *(PartitionAlgorithm("served-vendors", epsilon) for epsilon in (*EPSILONS, 4.0)),
 )
 ASIDE = (
     *(PartitionAlgorithm("p-dap-alone", epsilon) for epsilon in (0.01, 1.0)),
-    *(PartitionAlgorithm("served-vendors", 1.0, feedback) for feedback in FEEDBACK),
+    PartitionAlgorithm("served-vendors", 1.0, 1.0),
 )
 """In the tables and the details, not among the rows of the comparison."""
 
@@ -88,56 +95,13 @@ def default_world(seed: int) -> ClusteredWorld:
     return ClusteredWorld(catalogues=catalogues_of(vendors=VENDORS, items=ITEMS), seed=seed)
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionOutcome:
-    """An algorithm's runs, one a seed."""
-
-    algorithm: PartitionAlgorithm
-    runs: tuple[WorldRun, ...]
-
-    def row(self) -> dict[str, Any]:
-        """Return the row that programs read."""
-        regrets = [float(run.regret[-1]) for run in self.runs]
-        return {
-            "algorithm": self.algorithm.algorithm,
-            "epsilon": self.algorithm.epsilon,
-            "feedback_epsilon": self.algorithm.feedback_epsilon,
-            "regret_mean": float(np.mean(regrets)),
-            "regret_std": float(np.std(regrets, ddof=1)) if len(regrets) > 1 else 0.0,
-            "accuracy": float(np.mean([run.accuracy for run in self.runs])),
-        }
-
-    def detail(self) -> dict[str, Any]:
-        """Return everything else that is worth keeping."""
-        return {
-            **self.row(),
-            "share_of_optimal": float(np.mean([run.share_of_optimal for run in self.runs])),
-            "share_of_optimal_in_last_quarter": float(
-                np.mean([run.late_share() for run in self.runs])
-            ),
-            "regrets": [float(run.regret[-1]) for run in self.runs],
-            "seconds": float(np.sum([run.seconds for run in self.runs])),
-            "curve": {
-                "rounds": self.runs[0].rounds.tolist(),
-                "regret": np.mean([run.regret for run in self.runs], axis=0).tolist(),
-                "reward": np.mean([run.reward for run in self.runs], axis=0).tolist(),
-            },
-        }
-
-    def accuracy_at(self, rounds: int) -> float | None:
-        """Return the accuracy over the first rounds, if so many were played."""
-        if self.runs[0].rounds[-1] < rounds:
-            return None
-        return float(np.mean([run.accuracy_at(rounds) for run in self.runs]))
-
-
 def reproduce(options: ReproductionOptions, watch: ProgressWatcher) -> Reproduction:
     """Run everything and put the paper's numbers beside ours."""
     seeds = options.seeds or (QUICK_SEEDS if options.quick else SEEDS)
-    rounds = options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS)
+    rounds = options.rounds or ROUNDS
     if seeds < 1:
         raise InvalidArgument("seeds", "must be at least 1")
-    algorithms = COMPARED if options.quick else (*COMPARED, *ASIDE)
+    algorithms = QUICK if options.quick else (*COMPARED, *ASIDE)
     worlds: dict[str, MakeWorld] = {"default": default_world}
     if options.data is not None:
         worlds["movielens"] = partial(MovieLens.load, options.data, vendors=VENDORS, films=FILMS)
@@ -156,17 +120,19 @@ def reproduce(options: ReproductionOptions, watch: ProgressWatcher) -> Reproduct
         ]
         for name in worlds
     }
-    return report(found, seeds=seeds, rounds=rounds)
+    return report(found, seeds=seeds, rounds=rounds, quick=options.quick)
 
 
 def report(
-    found: Mapping[str, Sequence[PartitionOutcome]], *, seeds: int, rounds: int
+    found: Mapping[str, Sequence[PartitionOutcome]], *, seeds: int, rounds: int, quick: bool
 ) -> Reproduction:
     """Return the outcomes of every environment as rows, tables and figures."""
     default = found["default"]
     return Reproduction(
         name="p-dap",
         seeds=seeds,
+        quick=quick,
+        claims=claims_of(default, rounds=rounds, vendors=VENDORS, items=ITEMS),
         results=[one.row() for one in default if one.algorithm not in ASIDE],
         published=PUBLISHED,
         details={
@@ -180,16 +146,6 @@ def report(
         figures=_figures(default),
         notes=_notes(default),
     )
-
-
-def _of(
-    outcomes: Sequence[PartitionOutcome],
-    algorithm: str,
-    epsilon: float | None = None,
-    feedback_epsilon: float | None = None,
-) -> PartitionOutcome:
-    wanted = PartitionAlgorithm(algorithm, epsilon, feedback_epsilon)
-    return next(one for one in outcomes if one.algorithm == wanted)
 
 
 def _overview(name: str, outcomes: Sequence[PartitionOutcome]) -> ResultTable:
@@ -222,7 +178,7 @@ def _paper_tables(outcomes: Sequence[PartitionOutcome]) -> list[ResultTable]:
                 algorithm, _, epsilon = name.partition(" ")
                 if name == "gp-dap":
                     epsilon = "0.01"
-                ours = _of(outcomes, algorithm, float(epsilon) if epsilon else None)
+                ours = outcome_of(outcomes, algorithm, float(epsilon) if epsilon else None)
                 accuracy = ours.accuracy_at(arrivals)
                 mine = "–" if accuracy is None else f"{accuracy:.1%}"
                 row.append(f"{table[name][at]:.1%} / {mine}")
@@ -248,14 +204,17 @@ def _line(outcome: PartitionOutcome, *, average: bool = False) -> Line:
 
 def _figures(outcomes: Sequence[PartitionOutcome]) -> list[Figure]:
     chosen: dict[str, tuple[str, list[tuple[str, float | None] | tuple[str, float, float]]]] = {
-        "figure-6": ("Figure 6: CAP, DUP and DAP", [("cap", None), ("dup", None), ("dap", None)]),
+        "figure-6": (
+            "Figure 6: CAP, DUP and DAP",
+            [("cap", None), ("dup", None), ("dup-larger", None), ("dap", None)],
+        ),
         "figure-7": (
             "Figure 7: P-DAP and DAP",
             [*(("p-dap", epsilon) for epsilon in EPSILONS), ("dap", None)],
         ),
         "figure-8": (
             "Figure 8: GP-DAP and P-DAP",
-            [("p-dap", 0.01), ("gp-dap", 0.01), ("p-dap", 1.0), ("gp-dap", 1.0)],
+            [(name, epsilon) for epsilon in EPSILONS for name in ("p-dap", "gp-dap")],
         ),
         "served": (
             "As published and as served",
@@ -263,13 +222,15 @@ def _figures(outcomes: Sequence[PartitionOutcome]) -> list[Figure]:
                 *(("p-dap", epsilon) for epsilon in (0.01, 1.0)),
                 ("dap", None),
                 *(("served", epsilon) for epsilon in (0.01, 1.0, 4.0)),
+                *(("served-vendors", epsilon) for epsilon in (1.0, 4.0)),
                 *(("served", epsilon, 1.0) for epsilon in (1.0, 4.0)),
             ],
         ),
     }
     figures = []
     for name, (title, wanted) in chosen.items():
-        picked = [_of(outcomes, *one) for one in wanted]
+        known = {one.algorithm for one in outcomes}
+        picked = [outcome_of(outcomes, *one) for one in wanted if PartitionAlgorithm(*one) in known]
         panels = [
             Panel("regret", "arrivals", "regret", [_line(one) for one in picked]),
             Panel(
@@ -284,21 +245,16 @@ def _figures(outcomes: Sequence[PartitionOutcome]) -> list[Figure]:
 
 
 def _notes(outcomes: Sequence[PartitionOutcome]) -> list[str]:
-    def regret(
-        algorithm: str, epsilon: float | None = None, feedback: float | None = None
-    ) -> float:
-        found = _of(outcomes, algorithm, epsilon, feedback).row()["regret_mean"]
-        return float(found)
+    def regret(algorithm: str, epsilon: float | None) -> float:
+        return outcome_of(outcomes, algorithm, epsilon).regret
 
     notes = []
+    for one in outcomes:
+        served = one.algorithm
+        if served.algorithm in SERVED and served.epsilon in EPSILONS:
+            times = regret("p-dap", served.epsilon) / one.regret
+            notes.append(f"{served.label}: {times:.1f} times less regret than P-DAP")
     for epsilon in EPSILONS:
-        published = regret("p-dap", epsilon)
-        times = [f"{published / regret('served', epsilon, each):.1f}" for each in FEEDBACK]
-        notes.append(
-            f"served at ε={epsilon:g}: {times[0]} times less regret than P-DAP with exact "
-            f"feedback, {times[1]} times with feedback at ε=1"
-        )
-    for epsilon in (0.01, 1.0):
         below = 1 - regret("gp-dap", epsilon) / regret("p-dap", epsilon)
         notes.append(
             f"GP-DAP at ε₀={epsilon:g}: regret {below:.1%} below P-DAP (published: 32% at 0.01)"

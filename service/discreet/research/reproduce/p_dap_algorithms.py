@@ -11,6 +11,7 @@ from discreet.research.published.p_dap_cells import PartitionParameters
 from discreet.research.published.p_dap_vendors import (
     PublishedAlone,
     PublishedVendors,
+    explorable_level,
     uniform_level,
 )
 from discreet.research.simulate.runs import Player, WorldRun, run
@@ -19,7 +20,8 @@ from discreet.research.simulate.vendors import ServedVendors
 from discreet.research.worlds.contexts import World
 
 SERVED = ("served", "served-vendors")
-ALGORITHMS = ("dap", "cap", "dup", "p-dap", "gp-dap", "p-dap-alone", *SERVED)
+UNPROTECTED = ("dap", "cap", "dup", "dup-larger")
+ALGORITHMS = (*UNPROTECTED, "p-dap", "gp-dap", "p-dap-alone", *SERVED)
 
 STREAM_SECONDS = 150.0
 """How long a run lasts on the simulated clock, however many arrivals it has: 30,000 are 200 a
@@ -34,6 +36,7 @@ class PartitionAlgorithm:
     """An algorithm, its epsilons where it has them, and the paper's constants where it has those.
 
     dap, dup, p-dap, gp-dap   vendors with Algorithms 1 and 2, as published
+    dup-larger                dup, with cells so large that it has time to explore them
     cap                       one learner that owns all items, as published, without privacy
     p-dap-alone               the same with the exponential mechanism: P-DAP of one vendor
     served                    what Discreet serves: one recommender that owns all items
@@ -47,13 +50,13 @@ class PartitionAlgorithm:
     epsilon: float | None = None
     feedback_epsilon: float | None = None
     base: float = 300.0
-    growth: float = 1.0
-    similarity: float = 0.5
+    growth: float = 3.0
+    similarity: float = 1.0
 
     def __post_init__(self) -> None:
         if self.algorithm not in ALGORITHMS:
             raise InvalidArgument("algorithm", f"must be one of {', '.join(ALGORITHMS)}")
-        private = self.algorithm not in ("dap", "cap", "dup")
+        private = self.algorithm not in UNPROTECTED
         if private != (self.epsilon is not None):
             raise InvalidArgument("epsilon", "must be given for private algorithms, and only those")
         if self.feedback_epsilon is not None and self.algorithm not in SERVED:
@@ -63,7 +66,11 @@ class PartitionAlgorithm:
     def label(self) -> str:
         """Return a name for people."""
         if self.algorithm not in SERVED:
-            name = self.algorithm.upper().replace("-ALONE", " alone")
+            name = (
+                self.algorithm.upper()
+                .replace("-ALONE", " alone")
+                .replace("-LARGER", ", larger cells")
+            )
             return name if self.epsilon is None else f"{name} ε={self.epsilon:g}"
         feedback = "exact" if self.feedback_epsilon is None else f"ε={self.feedback_epsilon:g}"
         return f"{self.algorithm} ε={self.epsilon:g}, feedback {feedback}"
@@ -106,11 +113,15 @@ class PartitionAlgorithm:
         if self.algorithm == "gp-dap":
             return replace(parameters, mode="geometric")
         if self.algorithm == "dup":
-            level = uniform_level(
-                horizon=rounds,
+            level = uniform_level(parameters, dimensions=world.dimensions)
+            return replace(parameters, uniform_level=level)
+        if self.algorithm == "dup-larger":
+            vendors = len(world.catalogues)
+            level = explorable_level(
+                parameters,
                 dimensions=world.dimensions,
-                similarity=self.similarity,
-                segments=parameters.segments,
+                slots=max(map(len, world.catalogues)) + 2 * (vendors - 1),
+                arrivals=rounds // vendors,
             )
             return replace(parameters, uniform_level=level)
         return parameters
