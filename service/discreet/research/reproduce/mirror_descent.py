@@ -11,14 +11,15 @@ simulated clock on which the stream lasts 50 seconds.
 what the network has become. Regret is over all of them: what becoming it cost.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from discreet.research.reproduce.mirror_descent_claims import claims_of
 from discreet.research.reproduce.mirror_descent_trials import (
     DELTA,
     MirrorRun,
@@ -29,7 +30,8 @@ from discreet.research.reproduce.node_topologies import TOPOLOGIES, Topology
 from discreet.research.reproduce.papers import ProgressWatcher, ReproductionOptions
 from discreet.research.reproduce.tables import Figure, Line, Panel, Reproduction, ResultTable
 from discreet.research.reproduce.trials import run_all
-from discreet.research.worlds.mirror_descent import RECORDS, movielens, social
+from discreet.research.reproduce.verdicts import PaperClaim
+from discreet.research.worlds.mirror_descent import DIMENSION, RECORDS, movielens, social
 
 SEEDS, QUICK_SEEDS = 3, 2
 QUICK_RECORDS = 16_000
@@ -65,19 +67,20 @@ SERVED_EXACT = MirrorSetting("served", None)
 NON_PRIVATE = MirrorSetting("non-private", None)
 
 
-def settings(*, quick: bool) -> list[MirrorSetting]:
+def settings() -> list[MirrorSetting]:
     """Return every setting of the four figures, once each."""
+    published: list[tuple[Reading, float | None]] = [("published", 1.0), ("non-private", None)]
     wanted = [
         *(MirrorSetting("served", epsilon, lasso=TRUNCATION) for epsilon in EPSILONS),
-        *(MirrorSetting("published", epsilon) for epsilon in ((1.0,) if quick else (1.0, 10.0))),
+        *(MirrorSetting("published", epsilon) for epsilon in (1.0, 10.0)),
         NON_PRIVATE,
         SERVED_EXACT,
         *(MirrorSetting("served", 1.0, topology=kind, lasso=TRUNCATION) for kind in TOPOLOGIES),
-        *(MirrorSetting("non-private", None, topology=kind) for kind in ("complete", "random")),
+        *(MirrorSetting(*one, topology=kind) for one in published for kind in TOPOLOGIES),
         *(MirrorSetting("served", 1.0, lasso=lasso) for lasso in TRUNCATIONS),
-        *(MirrorSetting("non-private", None, lasso=lasso) for lasso in LASSOS),
+        *(MirrorSetting(*one, lasso=lasso) for one in published for lasso in LASSOS),
         *(MirrorSetting("served", 1.0, nodes=nodes, lasso=TRUNCATION) for nodes in COUNTS),
-        *(MirrorSetting("non-private", None, nodes=nodes) for nodes in (COUNTS[0], COUNTS[-1])),
+        *(MirrorSetting(*one, nodes=nodes) for one in published for nodes in COUNTS),
         MirrorSetting("laplace-batches", 1.0, lasso=TRUNCATION),
     ]
     return list(dict.fromkeys(wanted))
@@ -138,7 +141,7 @@ def reproduce(options: ReproductionOptions, watch: ProgressWatcher) -> Reproduct
     records = options.rounds or (QUICK_RECORDS if options.quick else RECORDS)
     # A tenth of the features and of the interests: a sixth of the records then says as much.
     small = {"dimension": 1_000, "interests": 10} if options.quick else {}
-    plans = {"social": (partial(social, records=records, **small), settings(quick=options.quick))}
+    plans = {"social": (partial(social, records=records, **small), settings())}
     if options.data is not None:
         folder = options.data
         movielens(
@@ -179,6 +182,8 @@ def reproduce(options: ReproductionOptions, watch: ProgressWatcher) -> Reproduct
     return Reproduction(
         name="mirror-descent",
         seeds=seeds,
+        quick=options.quick,
+        claims=_claims(outcomes, dimension=small.get("dimension", DIMENSION), records=records),
         results=[one.row() for one in outcomes if one.setting.reading != "laplace-batches"],
         published=PUBLISHED,
         details={
@@ -189,6 +194,26 @@ def reproduce(options: ReproductionOptions, watch: ProgressWatcher) -> Reproduct
         tables=[_overview(name, many) for name, many in found.items()],
         figures=_figures(outcomes),
         notes=_notes(outcomes),
+    )
+
+
+def _claims(outcomes: Sequence[MirrorOutcome], *, dimension: int, records: int) -> list[PaperClaim]:
+    usual = {"published": MirrorSetting("published", 1.0), "non-private": NON_PRIVATE}
+    usual["served"] = SERVED
+
+    def accuracy(reading: str, other: Mapping[str, Any]) -> float:
+        return float(_of(outcomes, replace(usual[reading], **other)).row()["accuracy"])
+
+    chosen = (MirrorSetting("published", 1.0), MirrorSetting("published", 10.0), NON_PRIVATE)
+    return claims_of(
+        accuracy,
+        {one.epsilon: float(_of(outcomes, one).row()["regret_mean"]) for one in chosen},
+        lassos=LASSOS,
+        truncations=TRUNCATIONS,
+        counts=COUNTS,
+        dimension=dimension,
+        records=records,
+        nodes=NODES,
     )
 
 
@@ -245,6 +270,10 @@ def _figures(outcomes: Sequence[MirrorOutcome]) -> list[Figure]:
         (f"served, {kind}", MirrorSetting("served", 1.0, topology=kind, lasso=TRUNCATION))
         for kind in TOPOLOGIES
     ]
+    as_published = [
+        (f"published, {kind}", MirrorSetting("published", 1.0, topology=kind))
+        for kind in TOPOLOGIES
+    ]
 
     def curves(chosen: Sequence[tuple[str, MirrorSetting]], *, accuracy: bool) -> list[Line]:
         return [_curve(name, _of(outcomes, one), accuracy=accuracy) for name, one in chosen]
@@ -255,8 +284,9 @@ def _figures(outcomes: Sequence[MirrorOutcome]) -> list[Figure]:
     by_truncation = list(rows([MirrorSetting("served", 1.0, lasso=x) for x in TRUNCATIONS]))
     by_lasso = list(rows([MirrorSetting("non-private", None, lasso=x) for x in LASSOS]))
     by_count = list(rows([MirrorSetting("served", 1.0, nodes=m, lasso=TRUNCATION) for m in COUNTS]))
-    ends = [COUNTS[0], NODES, COUNTS[-1]]
-    plain_by_count = list(rows([MirrorSetting("non-private", None, nodes=m) for m in ends]))
+    plain_by_count = list(rows([MirrorSetting("non-private", None, nodes=m) for m in COUNTS]))
+    noisy_by_count = list(rows([MirrorSetting("published", 1.0, nodes=m) for m in COUNTS]))
+    noisy_by_lasso = list(rows([MirrorSetting("published", 1.0, lasso=x) for x in LASSOS]))
 
     def sparsity(many: Sequence[MirrorOutcome]) -> list[float]:
         return [float(np.mean([run.sparsity for run in one.runs])) for one in many]
@@ -281,7 +311,10 @@ def _figures(outcomes: Sequence[MirrorOutcome]) -> list[Figure]:
             [
                 Panel("regret", "records", "regret", curves(kinds, accuracy=False)),
                 Panel(
-                    "accuracy so far", "records", "right / records", curves(kinds, accuracy=True)
+                    "accuracy so far",
+                    "records",
+                    "right / records",
+                    curves([*kinds, *as_published], accuracy=True),
                 ),
             ],
         ),
@@ -296,6 +329,7 @@ def _figures(outcomes: Sequence[MirrorOutcome]) -> list[Figure]:
                     [
                         _points("served, ε=1", sparsity(by_truncation), by_truncation),
                         _points("non-private", sparsity(by_lasso), by_lasso),
+                        _points("published, ε=1", sparsity(noisy_by_lasso), noisy_by_lasso),
                     ],
                 )
             ],
@@ -310,7 +344,8 @@ def _figures(outcomes: Sequence[MirrorOutcome]) -> list[Figure]:
                     "accuracy",
                     [
                         _points("served, ε=1", COUNTS, by_count),
-                        _points("non-private", ends, plain_by_count),
+                        _points("non-private", COUNTS, plain_by_count),
+                        _points("published, ε=1", COUNTS, noisy_by_count),
                     ],
                 )
             ],
