@@ -57,7 +57,10 @@ def test_figure_2_less_privacy_less_regret(found: Reproduction) -> None:
     served_exact = _accuracy(found, reading="served", epsilon=None)
     assert served < served_exact
     assert served_exact > 0.9 * _accuracy(found, **exact)
-    assert _accuracy(found, reading="published", epsilon=1.0) < 0.55
+    # In every figure: no topology, sparsity or number of nodes helps against so much noise.
+    published = [row["accuracy"] for row in found.results if row["reading"] == "published"]
+    assert len(published) == 10
+    assert max(published) < 0.55
 
 
 def test_figure_3_topologies_hardly_matter(found: Reproduction) -> None:

@@ -37,7 +37,7 @@ from discreet.research.worlds.movielens import MovieLens
 
 VENDORS, ITEMS = 4, 5
 ROUNDS, SEEDS = 30_000, 5
-QUICK_SEEDS = 2
+QUICK_ROUNDS, QUICK_SEEDS = 20_000, 1
 FILMS = 20
 
 EPSILONS = (0.01, 0.1, 1.0)
@@ -50,14 +50,15 @@ AS_PUBLISHED = (
     *(PartitionAlgorithm("p-dap", epsilon) for epsilon in EPSILONS),
     *(PartitionAlgorithm("gp-dap", epsilon) for epsilon in EPSILONS),
 )
-QUICK = (*AS_PUBLISHED, *(PartitionAlgorithm("served", 1.0, feedback) for feedback in FEEDBACK))
+SERVED_ALONE = tuple(
+    PartitionAlgorithm("served", epsilon, feedback)
+    for feedback in FEEDBACK
+    for epsilon in (*EPSILONS, 4.0)
+)
+QUICK = (*AS_PUBLISHED, *SERVED_ALONE, PartitionAlgorithm("served-vendors", 1.0))
 COMPARED = (
     *AS_PUBLISHED,
-    *(
-        PartitionAlgorithm("served", epsilon, feedback)
-        for feedback in FEEDBACK
-        for epsilon in (*EPSILONS, 4.0)
-    ),
+    *SERVED_ALONE,
     *(PartitionAlgorithm("served-vendors", epsilon) for epsilon in (*EPSILONS, 4.0)),
 )
 ASIDE = (
@@ -98,7 +99,7 @@ def default_world(seed: int) -> ClusteredWorld:
 def reproduce(options: ReproductionOptions, watch: ProgressWatcher) -> Reproduction:
     """Run everything and put the paper's numbers beside ours."""
     seeds = options.seeds or (QUICK_SEEDS if options.quick else SEEDS)
-    rounds = options.rounds or ROUNDS
+    rounds = options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS)
     if seeds < 1:
         raise InvalidArgument("seeds", "must be at least 1")
     algorithms = QUICK if options.quick else (*COMPARED, *ASIDE)
