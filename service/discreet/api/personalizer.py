@@ -75,7 +75,7 @@ _ELSEWHERE = {
     "configurations": "a recommender is configured by its document: PUT /recommenders/{name}",
     "model": "models are released by the clock, and are not handed out",
     "evaluations": "a log is evaluated by `discreet evaluate`",
-    "logs": "nothing about requests is logged here",
+    "logs": "decisions are logged where a document says `log:`, for `discreet evaluate`",
     "status": "GET /health/ready tells whether the service can answer",
     "multislot": "one call chooses one action; ask once for each slot, without those already shown",
 }
