@@ -9,7 +9,7 @@ import pytest
 
 from discreet.errors import InvalidArgument, StateOverflow
 from discreet.privacy.charges import Charge
-from discreet.state import redis_sums
+from discreet.state import redis_releases
 from discreet.state.stores import (
     OWN,
     ClaimOutcome,
@@ -205,7 +205,7 @@ async def test_erasing_takes_all_sums_of_one_recommender(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ledgers and claims stay; a part at a time, so that nobody else waits."""
-    monkeypatch.setattr(redis_sums, "ERASED_AT_ONCE", 3)
+    monkeypatch.setattr(redis_releases, "BLOCKS_AT_ONCE", 3)
     blocks: dict[bytes, list[tuple[int, int]]] = {b"%d" % n: [(0, 1)] for n in range(10)}
     for number in (1, 2, 3):
         many = [

@@ -2,7 +2,8 @@
 
     stores        what a store must do; everything above knows only this
     memory        the store as dictionaries, for simulations (memory_sums, memory_values, expiring)
-    redis_store   the store on Redis or Valkey: a method for each command (redis_sums, redis_values)
+    redis_store   the store on Redis or Valkey: a method for each command (redis_sums,
+                  redis_releases, redis_values)
       scripts     the Lua scripts, in lua/
       keys        every key, and which of them share a slot (slots)
       replies     what comes back, and what of it cannot be read (codec)

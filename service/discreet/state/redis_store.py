@@ -18,6 +18,7 @@ from discreet.state.fence import EMPTIED, OLDER, StoreFence
 from discreet.state.keys import DEFAULT_NAMESPACE, StoreKeys
 from discreet.state.marks import HighWaterMarks
 from discreet.state.redis_awaiting import RedisAwaiting
+from discreet.state.redis_releases import RedisReleases
 from discreet.state.redis_streams import RedisStreams
 from discreet.state.redis_sums import RedisSums
 from discreet.state.redis_values import RedisValues
@@ -52,7 +53,7 @@ def open_store(
     return RedisStore(sender, keys, fence, init=init)
 
 
-class RedisStore(RedisSums, RedisAwaiting, RedisValues, RedisStreams):
+class RedisStore(RedisSums, RedisReleases, RedisAwaiting, RedisValues, RedisStreams):
     """Every method of `stores.Store`, over a client of a single server or of a cluster."""
 
     def __init__(

@@ -1,16 +1,13 @@
 """Ledgers, claims and sums on Redis or Valkey; see `redis_store`, which adds the rest.
 
 Everything of a principal lies on one shard, so a debit and a record are one script call each. What
-concerns a whole recommender goes to all shards at once, in one round trip.
+concerns the sums of a whole recommender is in `redis_releases`.
 """
 
-import asyncio
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Sequence
 
-import numpy as np
-
-from discreet.errors import DiscreetError, StateOverflow
+from discreet.errors import DiscreetError
 from discreet.state import checks, replies, scripts
 from discreet.state.client import StoreCommand, Word
 from discreet.state.codec import (
@@ -20,8 +17,8 @@ from discreet.state.codec import (
     unpack_parts,
     unpack_vector,
 )
-from discreet.state.keys import frozen_sums, open_name
-from discreet.state.redis_commands import PendingAnswer, RedisCommands
+from discreet.state.keys import open_name
+from discreet.state.redis_commands import RedisCommands
 from discreet.state.stores import (
     NO_CHARGE,
     SHARDS,
@@ -34,9 +31,6 @@ from discreet.state.stores import (
     Vector,
     shard_of,
 )
-
-ERASED_AT_ONCE = 5_000
-"""Blocks that one script call erases: few enough not to stall the store."""
 
 
 class RedisSums(RedisCommands):
@@ -131,44 +125,6 @@ class RedisSums(RedisCommands):
         call = scripts.LEARN.call(keys, *fixed, *additions)
         return StoreCommand(ledger, call)
 
-    def freeze(self, *, generation: bytes, number: int) -> Awaitable[None]:
-        checks.digest("generation", generation)
-        checks.number(number)
-
-        def command(shard: int) -> StoreCommand:
-            release = self._keys.release(shard, generation)
-            frozen = self._keys.frozen(shard, generation)
-            keys = (
-                release,
-                self._keys.sums(shard, generation),
-                frozen_sums(frozen, number),
-                frozen,
-                self._keys.counts(shard, generation),
-            )
-            return StoreCommand(release, scripts.FREEZE.call(keys, number))
-
-        sent = self._ask_all(replies.nothing, [command(shard) for shard in range(SHARDS)])
-        return PendingAnswer(sent, replies.nothing)
-
-    def frozen(self, *, generation: bytes, number: int) -> Awaitable[Mapping[bytes, Vector]]:
-        checks.digest("generation", generation)
-        checks.number(number)
-        frozen = [self._keys.frozen(shard, generation) for shard in range(SHARDS)]
-        keys = [frozen_sums(each, number) for each in frozen]
-        commands = [StoreCommand(key, scripts.FROZEN.call((key,))) for key in keys]
-        return PendingAnswer(self._ask_all(_vectors, commands), _added_up)
-
-    def discard(self, *, generation: bytes, number: int) -> Awaitable[None]:
-        checks.digest("generation", generation)
-        checks.number(number)
-
-        def command(shard: int) -> StoreCommand:
-            frozen = self._keys.frozen(shard, generation)
-            keys = (frozen_sums(frozen, number), frozen)
-            return StoreCommand(frozen, scripts.DISCARD.call(keys, number, ERASED_AT_ONCE))
-
-        return self._until_all_are_done(command)
-
     def own(self, *, generation: bytes, principals: Sequence[bytes]) -> Awaitable[Sequence[Vector]]:
         checks.digest("generation", generation)
         keys = [
@@ -177,83 +133,9 @@ class RedisSums(RedisCommands):
         ]
         return self._ask_all(unpack_vector, [StoreCommand(key, (b"GET", key)) for key in keys])
 
-    def owners(self, *, generation: bytes) -> Awaitable[Sequence[bytes]]:
-        checks.digest("generation", generation)
-        keys = [self._keys.own(shard, generation) for shard in range(SHARDS)]
-        commands = [StoreCommand(key, (b"SMEMBERS", key)) for key in keys]
-        return PendingAnswer(self._ask_all(replies.whole, commands), _merged)
-
     def forget_own(self, *, generation: bytes, principal: bytes) -> Awaitable[bool]:
         checks.digest("generation", generation)
         own = self._keys.own(shard_of(checks.digest("principal", principal)), generation)
         # Not repeatable: the second time there would be none.
         call = scripts.FORGET_OWN.call((own, own + principal), principal)
         return self._ask(bool, own, call, repeatable=False)
-
-    def erase_sums(self, *, generation: bytes) -> Awaitable[None]:
-        checks.digest("generation", generation)
-
-        def command(shard: int) -> StoreCommand:
-            keys = (
-                self._keys.sums(shard, generation),
-                self._keys.own(shard, generation),
-                self._keys.frozen(shard, generation),
-                self._keys.counts(shard, generation),
-                self._keys.release(shard, generation),
-                self._keys.open(shard, generation),
-                self._keys.contents(shard, generation),
-            )
-            return StoreCommand(keys[0], scripts.ERASE_SUMS.call(keys, ERASED_AT_ONCE))
-
-        return self._until_all_are_done(command)
-
-    def _until_all_are_done(self, command: Callable[[int], StoreCommand]) -> Awaitable[None]:
-        """Send a command to every shard, and again to those that have more to do."""
-        first = self._ask_all(bool, [command(shard) for shard in range(SHARDS)])
-
-        async def others() -> None:
-            left = list(range(SHARDS))
-            done = await first
-            while left := [shard for shard, all_ in zip(left, done, strict=True) if not all_]:
-                done = await self._ask_all(bool, [command(shard) for shard in left])
-
-        return asyncio.ensure_future(others())
-
-
-def _vectors(reply: Sequence[bytes]) -> Mapping[bytes, Vector]:
-    """Read what `frozen.lua` returns.
-
-    A block that is not there is being moved to another member of a cluster at the moment, or was
-    lost. Without it a release would be of less than what was paid for, so there is none.
-    """
-    blocks = replies.pairs(reply)
-    if None in blocks.values():
-        raise ValueError("a block without sums")
-    return {name: unpack_vector(stored) for name, stored in blocks.items()}
-
-
-def _added_up(shards: Sequence[Mapping[bytes, Vector]]) -> Mapping[bytes, Vector]:
-    """Return the sum of each block over the shards, or raise `StateOverflow`."""
-    parts: dict[bytes, list[Vector]] = {}
-    for shard in shards:
-        for block, vector in shard.items():
-            parts.setdefault(block, []).append(vector)
-    return {block: _total(parts[block]) for block in sorted(parts)}
-
-
-def _total(vectors: Sequence[Vector]) -> Vector:
-    if len(vectors) == 1:
-        return vectors[0]
-    total = np.zeros(max(len(each) for each in vectors), dtype=np.int64)
-    for each in vectors:
-        before = total[: len(each)].copy()
-        total[: len(each)] += each
-        # A sum has left 64 bits where its sign is neither term's.
-        if np.any(((before ^ total[: len(each)]) & (each ^ total[: len(each)])) < 0):
-            raise StateOverflow("a statistic would leave its 64-bit field")
-    total.setflags(write=False)
-    return total
-
-
-def _merged(shards: Sequence[Sequence[bytes]]) -> Sequence[bytes]:
-    return sorted(principal for shard in shards for principal in shard)

@@ -6,7 +6,7 @@
 -- KEYS[4] = set of the numbers of releases whose sums are set aside
 -- KEYS[5] = counts: hash of principal to number of records since the last freeze
 -- ARGV[1] = number of this release
--- returns 1 if it was frozen now, 0 if it was frozen before
+-- returns how many blocks were set aside now; 0 if that was done before
 
 if tonumber(redis.call('GET', KEYS[1]) or '0') >= tonumber(ARGV[1]) then
     return 0
@@ -22,4 +22,4 @@ if #names > 0 then
 end
 redis.call('UNLINK', KEYS[5])
 redis.call('SET', KEYS[1], ARGV[1])
-return 1
+return #names
