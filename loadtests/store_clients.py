@@ -28,6 +28,8 @@ from discreet.state.urls import StoreKind, parse
 class PipelineClient(ABC):
     """A `discreet.state.client.StoreClient` over a library that has pipelines."""
 
+    one_server = True
+
     def __init__(self, url: str) -> None:
         location = parse(url)
         if location.kind is not StoreKind.UNIX:

@@ -74,8 +74,8 @@ def test_a_failover_may_lose_as_much_as_the_operator_said_and_no_more() -> None:
     expected = tolerant.expected()
     assert tolerant.fault(GOOD, {0: pack_fence(OURS, 7)}, expected) is None
     assert str(tolerant.fault(GOOD, {0: pack_fence(OURS, 6)}, expected)).startswith(OLDER)
-    assert tolerant.carried(0) == pack_fence(OURS, 7)
-    assert fence().carried(0) == pack_fence(OURS, 10)
+    assert tolerant.carried((0,)) == pack_fence(OURS, 7)
+    assert fence().carried((0,)) == pack_fence(OURS, 10)
 
 
 def test_what_others_write_while_the_store_is_asked_is_not_missed_in_its_answer() -> None:

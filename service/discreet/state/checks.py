@@ -107,12 +107,11 @@ def lasting(value: float) -> int:
     return math.ceil(value * 1000)
 
 
-def debit(value: Debit) -> Debit:
-    """Return the debit if a ledger can take it."""
+def debit(value: Debit, like: Debit | None = None) -> Debit:
+    """Return the debit if a ledger can take it; what it shares with `like` was looked at."""
     digest("principal", value.principal)
     if value.marker is not None:
         digest("marker", value.marker)
-        ttl("marker_ttl", value.marker_ttl)
     if value.opened is not None:
         generation, decision, items, content, due, room, _ = value.opened
         _whole("items", items, 1, 2**16 - 1)
@@ -122,7 +121,9 @@ def debit(value: Debit) -> Debit:
         if type(due) not in (int, float) or not 0 < due < 2**41:
             raise InvalidArgument("due", "must be a moment in seconds since the epoch")
         _whole("most", room, 1, 2**53 - 1)
-    _windowed(value)
+    if like is None:
+        ttl("marker_ttl", value.marker_ttl)
+        _windowed(value)
     return value
 
 

@@ -26,6 +26,11 @@ class StoreCommand(NamedTuple):
 class StoreClient(Protocol):
     """Sends commands to a single server, to the master behind Sentinels, or to a cluster."""
 
+    @property
+    def one_server(self) -> bool:
+        """Whether all keys are on one server, so that a script call may touch any of them."""
+        ...
+
     async def open(self) -> None:
         """Connect and load the scripts.
 

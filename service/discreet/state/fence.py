@@ -16,7 +16,7 @@ accepted; then workers begin anew.
 import logging
 import os
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from discreet.errors import StoreFenced, StoreUnavailable
@@ -121,10 +121,11 @@ class StoreFence:
             log.error("%s", self.reason)
         return StoreFenced(self.reason)
 
-    def carried(self, shard: int) -> bytes:
-        """Return what a script compares a shard's fence with."""
-        assert self.marks.identity is not None, "the store is open"
-        return pack_fence(self.marks.identity, self._least(shard))
+    def carried(self, shards: Iterable[int]) -> bytes:
+        """Return what a script compares the fences of shards with."""
+        identity = self.marks.identity
+        assert identity is not None, "the store is open"
+        return b"".join([pack_fence(identity, self._least(shard)) for shard in shards])
 
     def _least(self, shard: int) -> int:
         return max(0, self.marks.seen(shard) - self._lost_writes)

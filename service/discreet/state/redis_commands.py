@@ -1,7 +1,7 @@
 """How the parts of the Redis store send commands and read what comes back."""
 
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from discreet.errors import DiscreetError, StoreFenced
 from discreet.state import replies
@@ -23,6 +23,15 @@ class PendingAnswer(Generic[T]):
 
     def __await__(self) -> Generator[Any, None, T]:
         return self._read((yield from self._replies.__await__()))
+
+
+class FencedCall(NamedTuple):
+    """A call of a fenced script: the shards whose fences it looks at, in their order, and how many
+    entries it has, each answered by as many values."""
+
+    command: StoreCommand
+    shards: Sequence[int]
+    entries: int = 1
 
 
 class RedisCommands:
@@ -68,25 +77,35 @@ class RedisCommands:
         return PendingAnswer(sent, lambda found: [replies.outcome(read, reply) for reply in found])
 
     def _ask_fenced(
-        self, read: Callable[[Any], T], shards: Sequence[int], commands: Sequence[StoreCommand]
+        self, read: Callable[[Any], T], calls: Sequence[FencedCall]
     ) -> Awaitable[list[T | DiscreetError]]:
-        """Call fenced scripts, each on its shard; list errors as `_ask_each` does."""
+        """Call fenced scripts; list what became of each entry, its error in its place."""
         self._fence.require_open()
-        sent = self._client.send(commands)
+        sent = self._client.send([call.command for call in calls])
 
         def noted(found: list[Any]) -> list[T | DiscreetError]:
             outcomes: list[T | DiscreetError] = []
-            for shard, reply in zip(shards, found, strict=True):
+            for (_, shards, entries), reply in zip(calls, found, strict=True):
                 if isinstance(reply, StoreFenced):
-                    outcomes.append(self._tripped(reply))
+                    outcomes += [self._tripped(reply)] * entries
                 elif isinstance(reply, DiscreetError):
-                    outcomes.append(reply)
+                    outcomes += [reply] * entries
                 else:
-                    self._fence.marks.note(shard, reply[-1])
-                    outcomes.append(replies.outcome(read, reply[:-1]))
+                    outcomes += self._entries(read, reply, shards, entries)
             return outcomes
 
         return PendingAnswer(sent, noted)
+
+    def _entries(
+        self, read: Callable[[Any], T], reply: list[Any], shards: Sequence[int], entries: int
+    ) -> list[T | DiscreetError]:
+        end = len(reply) - len(shards)
+        width = end // entries
+        for shard, writes in zip(shards, reply[end:], strict=True):
+            self._fence.marks.note(shard, writes)
+        return [
+            replies.outcome(read, reply[start : start + width]) for start in range(0, end, width)
+        ]
 
     def _tripped(self, refusal: StoreFenced) -> StoreFenced:
         """Use the store no more, because a script has refused to run on it."""

@@ -141,7 +141,7 @@ class RedisFence(RedisCommands):
         at, fences = keys.fence(shard), [keys.fence(each) for each in range(SHARDS)]
         expected = fence.expected()
         commands = [
-            StoreCommand(at, scripts.BEAT.call((at,), fence.carried(shard))),
+            StoreCommand(at, scripts.BEAT.call((at,), fence.carried((shard,)))),
             StoreCommand(at, (b"INFO", b"everything")),
             StoreCommand(keys.identity, (b"TIME",)),
             StoreCommand(keys.identity, (b"HMGET", keys.identity, *FIELDS)),

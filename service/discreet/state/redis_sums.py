@@ -4,24 +4,22 @@ Everything of a principal lies on one shard, so a debit and a record are one scr
 concerns the sums of a whole recommender is in `redis_releases`.
 """
 
-import math
 from collections.abc import Awaitable, Sequence
 
 from discreet.errors import DiscreetError
 from discreet.state import checks, replies, scripts
 from discreet.state.client import StoreCommand, Word
 from discreet.state.codec import (
-    ACCOUNT_BYTES,
     pack_terms,
     unpack_days,
     unpack_parts,
     unpack_vector,
 )
+from discreet.state.debits import debit_calls
 from discreet.state.keys import open_name
-from discreet.state.redis_commands import RedisCommands
+from discreet.state.redis_commands import FencedCall, RedisCommands
 from discreet.state.stores import (
     NO_CHARGE,
-    SHARDS,
     DaySpending,
     Debit,
     Debited,
@@ -37,34 +35,8 @@ class RedisSums(RedisCommands):
     """The part of `stores.Store` that counts."""
 
     def spend(self, debits: Sequence[Debit]) -> Awaitable[Sequence[Debited | DiscreetError]]:
-        commands = [self._debit(each) for each in debits]
-        shards = [shard_of(each.principal) for each in debits]
-        return self._ask_fenced(replies.debited, shards, commands)
-
-    def _debit(self, debit: Debit) -> StoreCommand:
-        principal, charge, limit, account, marker, marker_ttl, window, purpose, opened = (
-            checks.debit(debit)
-        )
-        shard = shard_of(principal)
-        ledger = self._keys.ledger(principal)
-        terms = pack_terms(charge, limit)
-        keys: list[bytes] = [ledger]
-        words: list[Word] = [terms, int(account), window, purpose]
-        if marker is not None:
-            keys.append(self._keys.markers(principal))
-            words += (marker + bytes((account,)) + terms[:ACCOUNT_BYTES], marker_ttl * 1000)
-        if opened is not None:
-            generation, decision, items, content, due, most, sooner = opened
-            content = items.to_bytes(2, "little") + content
-            keys += (self._keys.open(shard, generation), self._keys.contents(shard, generation))
-            room = -(-most // SHARDS)
-            moment = b"LT" if sooner else b"GT"
-            words += (open_name(principal, decision), content, math.ceil(due * 1000), room, moment)
-        keys.append(self._keys.fence(shard))
-        words.append(self._fence.carried(shard))
-        # Running it twice would debit twice, unless there is a marker, or nothing to debit.
-        repeatable = marker is not None or charge == NO_CHARGE
-        return StoreCommand(ledger, scripts.SPEND.call(keys, *words), repeatable)
+        calls = debit_calls(debits, self._keys, self._fence, one_server=self._client.one_server)
+        return self._ask_fenced(replies.debited, calls)
 
     def ledgers(self, principals: Sequence[bytes]) -> Awaitable[Sequence[Ledger]]:
         keys = [self._keys.ledger(each) for each in checks.digests("principals", principals)]
@@ -90,11 +62,9 @@ class RedisSums(RedisCommands):
         self, records: Sequence[FeedbackRecord]
     ) -> Awaitable[Sequence[Learned | DiscreetError]]:
         # Repeatable: the claim makes it so. A repetition answers DUPLICATE, not COUNTED.
-        commands = [self._record(each) for each in records]
-        shards = [shard_of(each.principal) for each in records]
-        return self._ask_fenced(replies.learned, shards, commands)
+        return self._ask_fenced(replies.learned, [self._record(each) for each in records])
 
-    def _record(self, one: FeedbackRecord) -> StoreCommand:
+    def _record(self, one: FeedbackRecord) -> FencedCall:
         checks.feedback_record(one)
         principal, generation, claim, reward, ttl, increments, charge, limit, window, purpose = one[
             :10
@@ -120,10 +90,10 @@ class RedisSums(RedisCommands):
             additions += (block, len(amounts))
             for pair in amounts:
                 additions += pair
-        additions.append(self._fence.carried(shard))
+        additions.append(self._fence.carried((shard,)))
         fixed = (reward, ttl * 1000, principal, terms, window, purpose)
         call = scripts.LEARN.call(keys, *fixed, *additions)
-        return StoreCommand(ledger, call)
+        return FencedCall(StoreCommand(ledger, call), (shard,))
 
     def own(self, *, generation: bytes, principals: Sequence[bytes]) -> Awaitable[Sequence[Vector]]:
         checks.digest("generation", generation)

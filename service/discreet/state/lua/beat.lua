@@ -3,5 +3,5 @@
 -- (the keys and arguments of `fenced_begin` alone)
 -- returns {}
 
-count_write()
+count_write(1)
 return {}

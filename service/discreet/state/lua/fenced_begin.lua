@@ -3,29 +3,37 @@
 -- Every shard has a fence: the store's identity, and how many writes the shard has acknowledged.
 -- Whoever calls carries the largest number that it was ever told. A store that was emptied has no
 -- fence, another store has another identity, and one that went back in time has a smaller number:
--- there the script refuses before it looks at anything else.
+-- there the script refuses before it looks at anything else. A call may concern several shards, if
+-- they are on one server.
 --
--- last of KEYS = fence of the shard: identity (8 bytes), writes (8 bytes, big-endian)
--- last of ARGV = the same as the caller carries it
--- adds to what the script returns: the number of writes now
+-- last of KEYS = fences of the shards: identity (8 bytes), writes (8 bytes, big-endian)
+-- last of ARGV = the same as the caller carries them, one after another
+-- adds to what the script returns: the number of writes of each shard now
 
-local FENCE = table.remove(KEYS)
 local CARRIED = table.remove(ARGV)
-local fence = redis.call('GET', FENCE)
-if not fence then
-    return redis.error_reply('FENCED emptied')
-elseif #fence ~= 16 or fence:sub(1, 8) ~= CARRIED:sub(1, 8) then
-    return redis.error_reply('FENCED other')
+local SHARDS = #CARRIED / 16
+local FENCES = {}
+for place = SHARDS, 1, -1 do
+    FENCES[place] = table.remove(KEYS)
 end
-local writes = struct.unpack('>i8', fence, 9)
-if writes < struct.unpack('>i8', CARRIED, 9) then
-    return redis.error_reply('FENCED older')
+local writes, counted = {}, {}
+for place, fence in ipairs(redis.call('MGET', unpack(FENCES))) do
+    local at = 16 * place - 15
+    if not fence then
+        return redis.error_reply('FENCED emptied')
+    elseif #fence ~= 16 or fence:sub(1, 8) ~= CARRIED:sub(at, at + 7) then
+        return redis.error_reply('FENCED other')
+    end
+    writes[place] = struct.unpack('>i8', fence, 9)
+    if writes[place] < struct.unpack('>i8', CARRIED, at + 8) then
+        return redis.error_reply('FENCED older')
+    end
 end
 
--- Counts a write that must not be forgotten. Called by whatever debits or claims.
-local function count_write()
-    writes = writes + 1
-    redis.call('SET', FENCE, fence:sub(1, 8) .. struct.pack('>i8', writes))
+-- Counts a write of a shard that must not be forgotten. Called by whatever debits or claims.
+local function count_write(place)
+    writes[place] = writes[place] + 1
+    counted[place] = true
 end
 
 local function run()

@@ -75,7 +75,7 @@ end
 
 if is_open and not settles then
     redis.call('HSET', OPEN, ARGV[8], ARGV[1])
-    count_write()
+    count_write(1)
     return {4, 2, '', pack_ledger(ledger)}
 end
 
@@ -94,7 +94,7 @@ if ARGV[4] ~= '' then
     if not debit(ledger, 1, charge, {terms[4], terms[5], terms[6]}, window) then
         redis.call('SET', KEYS[2], '!' .. ARGV[1], 'PX', ARGV[2])
         note_counted()
-        count_write()
+        count_write(1)
         return {1, 0, '', before}
     end
     price = struct.pack('>i8i8i8', terms[1], terms[2], terms[3])
@@ -177,5 +177,5 @@ if count > 0 then
 end
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
 note_counted()
-count_write()
+count_write(1)
 return {1, 1, price, pack_ledger(ledger)}

@@ -48,7 +48,10 @@ end
 -- Returns a ledger, or nil if it cannot be read: six columns; `windows`, each with its length, its
 -- number and six columns from its third place on; and the entry of a day, `today`, if there is one.
 local function read_ledger(key, field)
-    local parts = redis.call('HMGET', key, 'l', 'w', field)
+    local parts = redis.pcall('HMGET', key, 'l', 'w', field)
+    if parts.err then
+        return nil
+    end
     local stored, windows = parts[1] or EMPTY, parts[2] or ''
     if #stored == 24 then
         stored = stored .. EMPTY

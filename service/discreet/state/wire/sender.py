@@ -32,6 +32,7 @@ class CommandSender:
         timeout: float,
         examine: Examine = accept_any,
     ) -> None:
+        self.one_server = location.kind is not StoreKind.CLUSTER
         self._location = location
         self._scripts = scripts
         self._timeout = timeout
@@ -44,7 +45,7 @@ class CommandSender:
         if self._topology is not None:
             raise StoreUnavailable("the store is open already")
         self._loop = asyncio.get_running_loop()
-        kind = ClusterTopology if self._location.kind is StoreKind.CLUSTER else SingleServer
+        kind = SingleServer if self.one_server else ClusterTopology
         topology = kind(self._location, self._scripts, self._timeout, self._examine)
         try:
             await topology.ready()

@@ -1,0 +1,94 @@
+"""Debits as calls of `lua/spend.lua`: those that are alike go together.
+
+What a turn of the event loop asks for is mostly the same charge to many people. On one server such
+debits are one call, whatever their shards; in a cluster those of one shard are. A call is as long
+as the store may be busy with one thing.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from discreet.state import checks, scripts
+from discreet.state.client import StoreCommand, Word
+from discreet.state.codec import ACCOUNT_BYTES, pack_terms
+from discreet.state.fence import StoreFence
+from discreet.state.keys import StoreKeys, open_name
+from discreet.state.redis_commands import FencedCall
+from discreet.state.stores import NO_CHARGE, SHARDS, Debit, OpenDecision, shard_of
+
+MOST_TOGETHER = 64
+"""Debits of one call: about a millisecond of the store."""
+
+
+def debit_calls(
+    debits: Sequence[Debit], keys: StoreKeys, fence: StoreFence, *, one_server: bool
+) -> list[FencedCall]:
+    """Return calls that make these debits, in this order; raise `InvalidArgument` for what no
+    ledger can take."""
+    return [_call(some, keys, fence) for some in _alike(debits, one_server)]
+
+
+def _alike(debits: Sequence[Debit], one_server: bool) -> Iterator[Sequence[Debit]]:
+    """Cut debits where one cannot go with those before it."""
+    start, first = 0, debits[0] if debits else None
+    for end, debit in enumerate(debits):
+        assert first is not None
+        checks.debit(debit, None if end == start else first)
+        if (
+            debit[1:4] != first[1:4]
+            or debit[5:8] != first[5:8]
+            or (debit.marker is None) != (first.marker is None)
+            or (debit.opened is None) != (first.opened is None)
+            or end - start == MOST_TOGETHER
+            or not (one_server or shard_of(debit.principal) == shard_of(first.principal))
+        ):
+            checks.debit(debit)
+            yield debits[start:end]
+            start, first = end, debit
+    if debits:
+        yield debits[start:]
+
+
+def _call(debits: Sequence[Debit], keys: StoreKeys, fence: StoreFence) -> FencedCall:
+    _, charge, limit, account, marked, marker_ttl, window, purpose, _ = debits[0]
+    terms = pack_terms(charge, limit)
+    paid_for = bytes((account,)) + terms[:ACCOUNT_BYTES]
+    named: list[bytes] = []
+    words: list[Word] = []
+    places: dict[int, int] = {}
+    which = bytearray()
+    for debit in debits:
+        principal = debit.principal
+        shard = shard_of(principal)
+        which.append(places.setdefault(shard, len(places) + 1))
+        named.append(keys.ledger(principal))
+        if debit.marker is not None:
+            named.append(keys.markers(principal))
+            words.append(debit.marker + paid_for)
+        if debit.opened is not None:
+            named += (
+                keys.open(shard, debit.opened.generation),
+                keys.contents(shard, debit.opened.generation),
+            )
+            words += _opened(principal, debit.opened)
+    lives = 0 if marked is None else marker_ttl * 1000
+    call = scripts.SPEND.call(
+        [*named, *map(keys.fence, places)],
+        *(terms, int(account), window, purpose, lives, bytes(which)),
+        *words,
+        fence.carried(places),
+    )
+    # Running it twice would debit twice, unless there are markers, or nothing to debit.
+    repeatable = marked is not None or charge == NO_CHARGE
+    return FencedCall(StoreCommand(named[0], call, repeatable), tuple(places), len(debits))
+
+
+def _opened(principal: bytes, opened: OpenDecision) -> tuple[Word, ...]:
+    _, decision, items, content, due, most, sooner = opened
+    return (
+        open_name(principal, decision),
+        items.to_bytes(2, "little") + content,
+        math.ceil(due * 1000),
+        -(-most // SHARDS),
+        b"LT" if sooner else b"GT",
+    )
