@@ -50,7 +50,7 @@ format: environment ## rewrite what ruff can mend
 	$(BIN)/ruff format .
 
 audit: ## check every privacy claim: make audit [ARGS=--quick]
-	@.ci/environment run
+	@.ci/environment audit
 	@$(BIN)/discreet audit $(ARGS)
 
 bench: ## measure beside a floor and an alternative: make bench [ARGS="--quick --json"], ARGS=--help for more

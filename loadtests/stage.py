@@ -40,7 +40,7 @@ class Target:
 
     def cpu_seconds(self) -> float:
         """Return the CPU time of all workers so far."""
-        return sum(map(_cpu_seconds, self.workers))
+        return sum(map(cpu_seconds, self.workers))
 
     def resident_bytes(self) -> int:
         """Return the memory of the largest worker."""
@@ -115,7 +115,7 @@ def discreet(
     ):
         url = f"http://127.0.0.1:{port}"
         wait_for_url(f"{url}/health/ready")
-        target = Target("discreet", url, _children(running.pid, workers))
+        target = Target("discreet", url, children(running.pid, workers))
         target.put("bench", document())
         yield target
 
@@ -132,7 +132,7 @@ def gunicorn(module: str, store: str, *, workers: int = 1) -> Iterator[Target]:
     with running_process(command, BENCH_STORE=store, BENCH_KEY=KEY) as running:
         url = f"http://127.0.0.1:{port}"
         wait_for_url(f"{url}/openapi.json")
-        yield Target(module, url, _children(running.pid, workers))
+        yield Target(module, url, children(running.pid, workers))
 
 
 @contextmanager
@@ -170,7 +170,7 @@ def wait_for_url(url: str) -> None:
     raise SystemExit(f"nothing answers at {url}")
 
 
-def _children(pid: int, workers: int) -> tuple[int, ...]:
+def children(pid: int, workers: int) -> tuple[int, ...]:
     """Return the workers of a gunicorn master: its children that are no keeper of a store."""
     deadline = time.monotonic() + 30
     while True:
@@ -190,7 +190,8 @@ def _command_line(pid: int) -> bytes:
         return b"keeper"  # it has gone already, and was no worker
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU time of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

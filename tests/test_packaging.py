@@ -235,13 +235,14 @@ def test_the_set_up_installs_once_and_again_only_after_a_change(clone: Path) -> 
     _install_python(clone, "3.13", recent=False)  # a shim with nothing behind it is passed over
     _install_python(clone, "3.12")
     assert _set_up(clone, "run").returncode == 0
-    assert _installed(clone) == ["setuptools", ".[collaborative]"]
+    assert _installed(clone) == ["setuptools", "."]
     assert _set_up(clone, "run").stderr == ""
     assert len(_installed(clone)) == 2
 
     assert _set_up(clone, "dev").returncode == 0
     assert _installed(clone)[2:] == ["setuptools", ".[dev]"]
-    assert _set_up(clone, "run").stderr == ""  # what developing needs includes it
+    for less in ("run", "audit"):
+        assert _set_up(clone, less).stderr == ""  # what developing needs includes it
     assert len(_installed(clone)) == 4
 
     assert _set_up(clone, "bench").returncode == 0
@@ -252,7 +253,7 @@ def test_the_set_up_installs_once_and_again_only_after_a_change(clone: Path) -> 
     with (clone / "constraints.txt").open("a") as pins:
         pins.write("another==1.0\n")
     assert _set_up(clone, "run").returncode == 0
-    assert _installed(clone)[6:] == ["setuptools", ".[collaborative]"]
+    assert _installed(clone)[6:] == ["setuptools", "."]
 
 
 def test_another_python_makes_another_environment(clone: Path) -> None:
@@ -272,7 +273,7 @@ def test_a_failed_installation_is_not_taken_for_done(clone: Path) -> None:
     program.write_text(works)
     shutil.copy(program, clone / ".venv" / "bin" / "python")
     assert _set_up(clone, "run").returncode == 0
-    assert _installed(clone) == ["setuptools", ".[collaborative]"]
+    assert _installed(clone) == ["setuptools", "."]
 
 
 def test_two_set_ups_at_once_install_once(clone: Path) -> None:
@@ -280,7 +281,7 @@ def test_two_set_ups_at_once_install_once(clone: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda _: _set_up(clone, "run"), range(4)))
     assert [answer.returncode for answer in answers] == [0, 0, 0, 0]
-    assert _installed(clone) == ["setuptools", ".[collaborative]"]
+    assert _installed(clone) == ["setuptools", "."]
     assert not (clone / ".venv.lock").exists()
 
 
@@ -291,4 +292,4 @@ def test_the_lock_of_a_set_up_that_died_is_taken_over(clone: Path) -> None:
     (clone / ".venv.lock").mkdir()
     (clone / ".venv.lock" / "pid").write_text(f"{dead.pid}\n")
     assert _set_up(clone, "run").returncode == 0
-    assert _installed(clone) == ["setuptools", ".[collaborative]"]
+    assert _installed(clone) == ["setuptools", "."]

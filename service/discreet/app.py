@@ -7,7 +7,7 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -39,8 +39,8 @@ from discreet.api.schemas import ProblemDocument
 from discreet.decisions.rates import KeyRates
 from discreet.decisions.services import DecisionServices, open_services
 from discreet.errors import DiscreetError, StoreFenced, StoreUnavailable, StoreUnsuitable
+from discreet.families.peering import NoPeers
 from discreet.metrics import Metrics
-from discreet.peers.gateway import HttpPeerGateway
 from discreet.privacy.noise import NoiseSource, SystemNoise
 from discreet.settings import Settings
 from discreet.state.embedded import EmbeddedStore
@@ -48,6 +48,9 @@ from discreet.state.marks import marks_file
 from discreet.state.redis_store import open_store
 from discreet.state.stores import Store
 from discreet.store_metrics import measured
+
+if TYPE_CHECKING:
+    from discreet.peers.gateway import HttpPeerGateway
 
 log = logging.getLogger(__name__)
 
@@ -108,12 +111,7 @@ def create_app(
         logs.guard(loop)
         metrics = Metrics(version=__version__)
         metrics.attach(loop.call_later)
-        gateway = HttpPeerGateway(
-            keys=settings.peer_keys,
-            addresses=settings.peer_addresses,
-            changed=metrics.circuit,
-            urgent_seconds=settings.vendor_timeout_seconds,
-        )
+        gateway = _peer_gateway(settings, metrics)
         spans = telemetry.Telemetry() if telemetry.wanted(os.environ) else None
         if spans is not None:
             spans.trace_requests(app)
@@ -130,7 +128,7 @@ def create_app(
                 observer=metrics,
                 token_keys=settings.token_keys,
                 api_keys=settings.api_keys,
-                peers=gateway,
+                peers=gateway or NoPeers(),
                 decisions_folder=settings.data_dir / "decisions",
                 rates=KeyRates(
                     operators=settings.key_requests_per_second,
@@ -160,7 +158,8 @@ def create_app(
             with suppress(asyncio.CancelledError):
                 await checking
             await services.close()
-            await gateway.close()
+            if gateway is not None:
+                await gateway.close()
             metrics.flush()
             if spans is not None:
                 await asyncio.to_thread(spans.close)
@@ -194,6 +193,23 @@ def create_app(
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     app.seal()
     return app
+
+
+def _peer_gateway(settings: Settings, metrics: Metrics) -> "HttpPeerGateway | None":
+    """Return the way to other instances, if there are keys for any.
+
+    Imported only then: the HTTP client brings more with it than most of the service.
+    """
+    if not settings.peer_keys:
+        return None
+    from discreet.peers.gateway import HttpPeerGateway
+
+    return HttpPeerGateway(
+        keys=settings.peer_keys,
+        addresses=settings.peer_addresses,
+        changed=metrics.circuit,
+        urgent_seconds=settings.vendor_timeout_seconds,
+    )
 
 
 class UnopenedServices:

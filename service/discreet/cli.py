@@ -5,6 +5,7 @@ asked for is imported, so that `discreet serve` does not carry what `discreet si
 """
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -40,11 +41,21 @@ examples:
 
 USAGE_ERROR = 2
 
+EXTRAS = {"audit": "audit", "reproduce": "research"}
+"""What to install for a command that does not work with the plain package alone."""
+
+
+_OURS = ("discreet", "discreet_client")
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    parser = _parser(arguments)
+    gc.disable()  # while modules are loaded, of which nothing is garbage
+    try:
+        parser = _parser(arguments)
+    finally:
+        gc.enable()
     args = parser.parse_args(arguments)
     if args.command is None:
         parser.print_help()
@@ -55,6 +66,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(f"{error.argument}: {error.reason}")
     except DiscreetError as error:
         return _complain(str(error))
+    except ModuleNotFoundError as error:
+        extra = EXTRAS.get(args.command)
+        if extra is None or (error.name or "discreet").partition(".")[0] in _OURS:
+            raise
+        return _complain(
+            f"`discreet {args.command}` needs {error.name}: pip install 'discreet[{extra}]'"
+        )
     except KeyboardInterrupt:
         return 130
     return code

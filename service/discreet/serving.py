@@ -305,6 +305,9 @@ class GunicornServer(BaseApplication):  # type: ignore[misc]
 
     def run(self) -> None:
         """Serve until told to stop; returns when every worker has finished."""
+        # Workers share the pages of what is loaded, as long as nobody looks there for garbage.
+        gc.collect()
+        gc.freeze()
         try:
             _Master(self).run()
         except SystemExit as ending:

@@ -28,9 +28,8 @@ step size (Canonne, Kamath and Steinke, Theorem 4); the exact curve holds up to 
 
 import math
 
-from scipy.special import erfcx, ndtr
-
 from discreet.errors import InvalidArgument
+from discreet.privacy.normal import cumulative, erfcx
 
 _ROUNDING = 2.0**-48
 """Thirty-two units in the last place: several times what any expression here can lose."""
@@ -169,8 +168,8 @@ def gaussian_delta(*, multiplier: float, epsilon: float) -> float:
     a = half - shift
     b = -half - shift
     common = 0.5 * math.exp(-0.5 * a * a)
-    second = common * float(erfcx(-b / math.sqrt(2)))
-    first = float(ndtr(a)) if a > 0 else common * float(erfcx(-a / math.sqrt(2)))
+    second = common * erfcx(-b / math.sqrt(2))
+    first = cumulative(a) if a > 0 else common * erfcx(-a / math.sqrt(2))
     # exp(-a*a/2) feels the rounding of `a`, whose parts may be larger than their difference.
     doubt = 2.0**-50 * (4 + (1 + abs(a)) * (half + shift))
     return min(1.0, max(first - second, 0.0) + (first + second) * doubt + _LEAST)

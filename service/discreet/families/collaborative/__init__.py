@@ -11,6 +11,6 @@
     recommender    binds them to the contract
 
 `on_device` makes a profile private before it leaves a client's device; the hub uses it, the server
-does not. `training` and `similarities` import numpy, scipy and the library that finds neighbours,
-and nothing else of ours.
+does not. `training` and `similarities` import numpy, and in their own process scipy and the library
+that finds neighbours, and nothing else of ours.
 """

@@ -19,7 +19,6 @@ import os
 import sys
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from discreet.families.collaborative.similarities import Ints, ItemSimilarities, pack
 
@@ -43,6 +42,8 @@ def fit(*, starts: Ints, slots: Ints, live: Ints, neighbours: int) -> ItemSimila
     sizes = np.bincount(owners, minlength=profiles)
     weights = np.log1p(len(live) / sizes[owners])
     lengths = np.sqrt(np.bincount(items, weights=weights**2, minlength=size))
+    # Imported here: workers pack profiles for this process, and need neither.
+    csr_matrix = importlib.import_module("scipy.sparse").csr_matrix
     matrix = csr_matrix((weights / lengths[items], (owners, items)), shape=(profiles, size))
     # Asked for one more, because every item is its own nearest neighbour.
     library = importlib.import_module("implicit.nearest_neighbours")

@@ -17,7 +17,6 @@ an item are not like everybody once the model chooses. What is missing in it is 
 import math
 
 import numpy as np
-from scipy.special import ndtri
 
 from discreet.families.choice import Floats
 from discreet.families.contextual.estimates import (
@@ -29,6 +28,7 @@ from discreet.families.contextual.estimates import (
 )
 from discreet.families.contextual.spaces import LinearSpace
 from discreet.families.contextual.sums import ContextualSums
+from discreet.privacy.normal import quantiles
 
 _ASSUMED = np.array([0.02, 0.05])
 """How much items are assumed to differ, in level and in slope."""
@@ -207,7 +207,7 @@ def _directions(count: int, size: int) -> Floats:
     """
     steps = np.sqrt(np.array(_primes(size), dtype=np.float64))
     fractions = np.mod(0.5 + np.outer(np.arange(1, count + 1), steps), 1.0)
-    points: Floats = ndtri(np.clip(fractions, 1e-6, 1.0 - 1e-6))
+    points: Floats = quantiles(np.clip(fractions, 1e-6, 1.0 - 1e-6))
     return points
 
 

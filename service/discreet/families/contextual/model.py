@@ -31,7 +31,6 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
 
 from discreet.families.choice import (
     COIN_SIDES,
@@ -50,6 +49,7 @@ from discreet.families.shortlist import grow_shortlist
 from discreet.privacy.choice import ShortlistResponse
 from discreet.privacy.events import ExactRelease, PrivacyEvent, RandomisedResponse
 from discreet.privacy.noise import NoiseSource
+from discreet.privacy.normal import cumulatives
 
 OPTIMISM = 0.3
 """Standard errors by which an item's mean is flattered, in the shortlist and in the choice;"""
@@ -396,5 +396,5 @@ def _expected_improvement(ahead: Floats, errors: Floats) -> Floats:
     """Return the mean of the positive part of normals with these means and deviations."""
     scaled = ahead / np.maximum(errors, 1e-9)
     density = np.exp(-0.5 * scaled**2) / math.sqrt(2.0 * math.pi)
-    improvement: Floats = errors * (scaled * ndtr(scaled) + density)
+    improvement: Floats = errors * (scaled * cumulatives(scaled) + density)
     return improvement

@@ -29,7 +29,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri
 
 from discreet.families.budgets import BudgetPolicy
 from discreet.families.fclub.codec import (
@@ -56,6 +55,7 @@ from discreet.families.fclub.sync.merged_model import MergedModel, MergedModelSt
 from discreet.privacy.charges import Charge
 from discreet.privacy.matrices import half_size
 from discreet.privacy.noise import NoiseSource
+from discreet.privacy.normal import quantiles
 from discreet.state.stores import OWN, FeedbackRecord, Learned, Store
 
 FIRST_UPDATE = 10
@@ -134,7 +134,8 @@ class PersonReading(Reading[PersonModel]):
         self._encoding = rule.encoding
         # Public, and the same in every worker.
         rng = np.random.default_rng(int.from_bytes(generation, "big"))
-        drawn: Floats = ndtri(rng.random((slots, rule.dimensions)))
+        fractions = np.maximum(rng.random((slots, rule.dimensions)), 2.0**-54)
+        drawn: Floats = quantiles(fractions)
         self._directions: Floats = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
 
     def blank(self) -> PersonModel:

@@ -9,9 +9,9 @@ all is looked at, against the bound that a log as it should be passes with proba
 """
 
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
-from scipy.special import ndtri
 
 from discreet.research.evaluate.logs import EvaluationLog
 
@@ -65,7 +65,7 @@ def examine(log: EvaluationLog, *, floor: float = FLOOR) -> RandomnessReport:
             "to be average, and policies that show them are judged too coarsely"
         )
     largest, tests, item, feature = _largest_deviation(log)
-    bound = float(-ndtri(FALSE_ALARM / 2 / tests)) if tests else float("inf")
+    bound = -NormalDist().inv_cdf(FALSE_ALARM / 2 / tests) if tests else float("inf")
     if largest > bound:
         about = (
             "was shown too often or too rarely for its propensities"

@@ -15,6 +15,7 @@ visitors differ as much as the log shows that they do, which is little in its sm
 """
 
 import csv
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,7 +23,6 @@ from io import StringIO
 from pathlib import Path
 
 import numpy as np
-from scipy.special import gammaln
 
 from discreet.errors import InvalidArgument
 from discreet.research.suite.stretches import Places, Stretch
@@ -34,6 +34,7 @@ OPEN_BANDIT_FOLDERS = ("open-bandit-small", "open_bandit_dataset")
 CAMPAIGNS = ("all", "men", "women")
 FEATURES = tuple(f"user_feature_{number}" for number in range(4))
 _STRENGTHS = np.geomspace(0.3, 300.0, 31)
+_log_gamma = np.vectorize(math.lgamma, otypes=[np.float64])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +83,7 @@ def shrunken_factors(groups: Places, clicks: Floats, expected: Floats, count: in
     seen = np.bincount(groups, clicks, count)
     due = np.bincount(groups, expected, count)
     s = _STRENGTHS[:, None]
-    likelihood = gammaln(s + seen) - gammaln(s) + s * np.log(s) - (s + seen) * np.log(s + due)
+    likelihood = _log_gamma(s + seen) - _log_gamma(s) + s * np.log(s) - (s + seen) * np.log(s + due)
     best = _STRENGTHS[int(likelihood.sum(axis=1).argmax())]
     factors: Floats = (seen + best) / (due + best)
     return factors
