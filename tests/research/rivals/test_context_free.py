@@ -3,7 +3,11 @@
 import numpy as np
 import pytest
 
-from discreet.research.rivals.context_free import ChanceLearner, PopularityLearner
+from discreet.research.rivals.context_free import (
+    ChanceLearner,
+    PopularityLearner,
+    PrivatePopularityLearner,
+)
 from discreet.research.suite.stretches import Stretch
 from tests.research.suite.known import two_kinds
 
@@ -35,3 +39,26 @@ async def test_popularity_cannot_tell_people_apart() -> None:
     player = PopularityLearner()
     stretch = two_kinds(3_000)
     assert stretch.worth(await player.play(stretch, seed=1)).mean() < 0.55
+
+
+@pytest.mark.anyio
+async def test_private_popularity_tries_all_items_alike_until_its_first_release() -> None:
+    player = PrivatePopularityLearner(feedback=1.0, rate=200.0)
+    chosen = await player.play(alike(2_000, 0), seed=1)
+    assert all(abs(int(count) - 667) < 110 for count in np.bincount(chosen))
+    stretch = alike(1_000, 1)
+    assert stretch.worth(await player.play(stretch, seed=1)).mean() > 0.55
+
+
+@pytest.mark.anyio
+async def test_private_popularity_learns_less_at_a_smaller_epsilon() -> None:
+    worth = {}
+    for epsilon in (0.01, 4.0):
+        runs = []
+        for seed in range(6):
+            player = PrivatePopularityLearner(feedback=epsilon, rate=200.0)
+            await player.play(alike(2_000, 2 * seed), seed=seed)
+            stretch = alike(1_000, 2 * seed + 1)
+            runs.append(float(stretch.worth(await player.play(stretch, seed=seed)).mean()))
+        worth[epsilon] = sum(runs) / len(runs)
+    assert worth[0.01] < worth[4.0] - 0.05

@@ -37,9 +37,10 @@ def test_our_learners_meet_every_setting_in_every_world() -> None:
                 (None, None),
                 (2.0, None),
             }
-        for other in ("popular", "chance"):
-            (one,) = [t for t in trials if (t.world, t.learner) == (world, other)]
-            assert one.compared == dials[0]
+        for other, protected in (("popular", dials[1]), ("chance", (None,))):
+            those = [t for t in trials if (t.world, t.learner) == (world, other)]
+            assert [one.feedback for one in those] == list(protected)
+            assert {one.compared for one in those} == {dials[0]}
 
 
 def test_private_feedback_gets_the_long_run() -> None:

@@ -110,3 +110,13 @@ def test_an_earlier_report_adds_what_was_left_out() -> None:
     assert len(both["curves"]) == 2
     with pytest.raises(InvalidArgument, match="--beside: has seed 4, not 3"):
         completed(report_of("contextual"), report_of("linucb", seed=4))
+
+
+def test_beside_a_learner_stands_the_best_item_learned_under_the_same_privacy() -> None:
+    popular = SuiteTrial("bumps", "popular", None, 1.0, 4_000, 0, 200.0, (2.0,))
+    exact = SuiteTrial("bumps", "popular", None, None, 4_000, 0, 200.0, (2.0,))
+    less = result(earned=np.full(16, 80.0))
+    runs = [(TRIAL, result()), (popular, less), (exact, result(earned=np.full(16, 90.0)))]
+    (table,) = suite_tables(suite_report(runs, quick=False, seed=0, rate=200.0))
+    column = table.columns.index("the same, learned")
+    assert [row[column] for row in table.rows] == ["0.400", "0.400", "0.450"]

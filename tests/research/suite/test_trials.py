@@ -44,6 +44,13 @@ def test_a_learner_does_better_than_chance(learner: str) -> None:
     assert result.earned[6:].sum() > 1.05 * chance.earned[6:].sum()
 
 
+def test_popularity_is_learned_from_private_feedback_too() -> None:
+    exact = trial("popularity", "popular", rounds=6_000).run()
+    private = trial("popularity", "popular", rounds=6_000, feedback=1.0).run()
+    assert private.earned[:8].sum() < exact.earned[:8].sum()  # before its first release
+    assert private.earned[16:].sum() > 0.9 * exact.earned[16:].sum()
+
+
 def test_no_rival_is_missing_where_tests_run() -> None:
     assert missing_rivals() == []
 

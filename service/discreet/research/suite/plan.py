@@ -115,7 +115,8 @@ def plan(options: SuiteOptions) -> list[SuiteTrial]:
         feedback = QUICK_FEEDBACK if few else FEEDBACK
         for learner in learners:
             if learner in CONTEXT_FREE:
-                trials.append(_trial(options, world, learner, None, None, answers))
+                protected = feedback if learner == "popular" else (None,)
+                trials += [_trial(options, world, learner, None, one, answers) for one in protected]
             elif learner in RIVALS:
                 trials += [
                     _trial(options, world, learner, one, None) for one in (None, MAIN_EPSILON)

@@ -103,12 +103,17 @@ def suite_tables(report: Mapping[str, Any]) -> list[ResultTable]:
     """Return a table for every world: a row a learner and setting, at the end of its run."""
     overall = {_setting(curve): curve["share_overall"] for curve in report["curves"]}
     final = {_setting(row): row for row in sorted(report["rows"], key=lambda row: row["rounds"])}
+    popular = {
+        (*_setting(row), row["rounds"]): row["share_late"]
+        for row in report["rows"]
+        if row["learner"] == "popular"
+    }
     tables = []
     for world in dict.fromkeys(map(_world, report["rows"])):
         settings = dict.fromkeys(_setting(row) for row in report["rows"] if _world(row) == world)
         here = [final[setting] for setting in settings]
         title = f"{world}: {here[0]['items']:,} items, {here[0]['dimensions']:,} numbers"
-        lines = [_line(row, overall[_setting(row)]) for row in here]
+        lines = [_line(row, overall[_setting(row)], popular.get(_learned(row))) for row in here]
         tables.append(ResultTable(title, COLUMNS, lines))
     return tables
 
@@ -123,7 +128,12 @@ def _setting(entry: Mapping[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _line(row: Mapping[str, Any], overall: float | None) -> tuple[str, ...]:
+def _learned(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return where the best fixed item stands that was learned under the same privacy."""
+    return (*_setting({**row, "learner": "popular"}), row["rounds"])
+
+
+def _line(row: Mapping[str, Any], overall: float | None, popular: float | None) -> tuple[str, ...]:
     return (
         row["learner"],
         _epsilon(row["answers_epsilon"], "none"),
@@ -133,6 +143,7 @@ def _line(row: Mapping[str, Any], overall: float | None) -> tuple[str, ...]:
         _shown(row["share_late"]),
         _shown(overall),
         _shown(row["share_fixed"]),
+        _shown(popular),
         f"{row['seconds']:.1f}",
     )
 
@@ -146,6 +157,7 @@ COLUMNS = (
     "share late",
     "share overall",
     "best fixed item",
+    "the same, learned",
     "CPU s",
 )
 

@@ -15,7 +15,11 @@ from typing import Protocol
 import numpy as np
 
 from discreet.errors import InvalidArgument
-from discreet.research.rivals.context_free import ChanceLearner, PopularityLearner
+from discreet.research.rivals.context_free import (
+    ChanceLearner,
+    PopularityLearner,
+    PrivatePopularityLearner,
+)
 from discreet.research.rivals.linucb import LinUcbLearner
 from discreet.research.rivals.vowpal import VowpalLearner
 from discreet.research.suite.ceiling import private_optimum
@@ -114,7 +118,11 @@ class SuiteTrial:
             return LinUcbLearner(self.answers)
         if self.learner == "vw":
             return VowpalLearner(self.answers)
-        return PopularityLearner() if self.learner == "popular" else ChanceLearner()
+        if self.learner == "chance":
+            return ChanceLearner()
+        if self.feedback is None:
+            return PopularityLearner()
+        return PrivatePopularityLearner(feedback=self.feedback, rate=self.rate)
 
 
 def open_world(name: str, *, seed: int, data: Path | None = None) -> SuiteWorld:
