@@ -1,8 +1,12 @@
 """Promises that every family keeps, found by reflection: a further one is held to them at once."""
 
+import asyncio
 import copy
+import dataclasses
 import gc
 import inspect
+import threading
+import time
 import weakref
 from pathlib import Path
 from typing import Any
@@ -10,10 +14,12 @@ from typing import Any
 import pytest
 
 import discreet.families
+from discreet.decisions.release import Releaser
 from discreet.decisions.services import DecisionServices, open_services
 from discreet.errors import DiscreetError
 from discreet.families.cards import GuaranteeCard
 from discreet.families.contract import Recommender
+from discreet.families.observer import NullObserver
 from discreet.families.questions import Answered, Decision, Question
 from discreet.families.registration import FAMILIES, read_document
 from discreet.privacy.noise import SystemNoise
@@ -70,6 +76,44 @@ def test_the_card_is_complete(algorithm: str) -> None:
         assert price.protects
         assert price.mechanism
     assert set(card.as_json()) >= {"answers", "feedback", "not_covered", "closed_loop"}
+
+
+@pytest.mark.parametrize("algorithm", [one for one in ALGORITHMS if SAMPLES[one].releases])
+async def test_a_release_computes_beside_the_event_loop(
+    algorithm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Making, writing and reading a model waits here until the loop has turned.
+
+    On the loop itself it would wait in vain.
+    """
+    recommender = build(algorithm)
+    calls: dict[str, list[bool]] = {}
+    turning = asyncio.get_running_loop()
+
+    def beside(name: str) -> None:
+        method = getattr(recommender, name)
+
+        def waiting(*given: Any) -> Any:
+            turned = threading.Event()
+            turning.call_soon_threadsafe(turned.set)
+            calls.setdefault(name, []).append(turned.wait(5))
+            return method(*given)
+
+        monkeypatch.setattr(recommender, name, waiting)
+
+    for name in ("release", "encode", "figures", "decode"):
+        beside(name)
+    releaser = Releaser(
+        store=recommender.store, noise=SystemNoise(), observer=NullObserver(), clock=time.time
+    )
+    await SAMPLES[algorithm].prepare(recommender)
+    await play(recommender, algorithm, rounds=5, seed=0)
+    assert await releaser.release(recommender)
+    recommender.current = dataclasses.replace(recommender.current, number=0)
+    await releaser.load(recommender)
+    assert recommender.current.number == 1
+    assert set(calls) == {"release", "encode", "figures", "decode"}
+    assert all(turned for each in calls.values() for turned in each)
 
 
 async def decided(recommender: Recommender[Any], questions: list[Question], seed: int) -> Any:

@@ -1,6 +1,8 @@
 """What runs beside requests: one task a recommender, and none for what is gone."""
 
 import asyncio
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,7 @@ from discreet.decisions.services import DecisionServices, open_services
 from discreet.errors import StoreUnavailable
 from discreet.privacy.noise import SystemNoise
 from discreet.state.memory import MemoryStore
-from tests.decisions.conftest import ask, document
+from tests.decisions.conftest import Clock, ask, document, opened
 
 pytestmark = pytest.mark.anyio
 
@@ -58,3 +60,52 @@ async def test_nothing_is_kept_for_a_recommender_that_is_gone(running: DecisionS
     assert kept <= {"films"}
     await running.close()
     assert not running.background._tasks
+
+
+async def test_of_many_recommenders_some_have_their_turn_and_those_that_are_awaited_always(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(background, "AT_ONCE", 2)
+    clock = Clock()
+    services = await opened(MemoryStore(clock=clock), clock)
+    names = [f"r{place}" for place in range(7)]
+    for name in names:
+        await services.registry.put(name, document(releases={"seconds": 10, "growth": 0}))
+    await ask(services, recommender="r3")
+    turns = services.background
+    for due in (False, True):
+        seen = []
+        for _ in range(4):
+            some = {one.name for one in turns._whose_turn_it_is()}
+            assert len(some) <= 2 + due
+            assert not due or "r3" in some
+            seen += sorted(some)
+            turns._turn += 1
+        assert set(seen) == set(names)
+        clock.now += 60
+    await services.releaser.release(await services.registry.find("r3"))
+    assert not services.releaser.awaits_release(await services.registry.find("r3"))
+    await services.close()
+
+
+async def test_a_tick_asks_the_store_about_those_whose_turn_it_is(
+    running: DecisionServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "AT_ONCE", 3)
+    for place in range(9):
+        await running.registry.put(f"r{place}", document())
+    looked: list[int] = []
+    enough = asyncio.Event()
+    versions = running.store.versions
+
+    def counted(*, keys: Sequence[bytes]) -> Any:
+        looked.append(len(keys))
+        if len(looked) == 10:
+            enough.set()
+        return versions(keys=keys)
+
+    monkeypatch.setattr(running.store, "versions", counted)
+    async with asyncio.timeout(30):
+        await enough.wait()
+    assert max(looked) <= 3
+    await running.close()

@@ -3,6 +3,9 @@ families tend to.
 
 Each recommender has at most one task at a time, so that a slow one holds up no other. Work that
 takes long is done less often: a second of it is followed by a pause of several.
+
+Four times a second a worker looks after some recommenders: those that it was asked for and whose
+next model is due, and of the others so many in turn that a thousand cost no more than a few.
 """
 
 import asyncio
@@ -21,6 +24,8 @@ log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.25
 REWARDS_SECONDS = 0.5
+AT_ONCE = 64
+"""Recommenders that are looked after in one tick, beside those whose next model is awaited."""
 _REST = 4.0
 """What took a second is followed by a pause of so many."""
 
@@ -41,6 +46,7 @@ class Background:
         self._loops: list[asyncio.Task[None]] = []
         self._tasks: dict[Recommender[Any], asyncio.Task[None]] = {}
         self._rest_until: dict[Recommender[Any], float] = {}
+        self._turn = 0
 
     def start(self) -> None:
         """Begin."""
@@ -70,12 +76,25 @@ class Background:
         while True:
             await asyncio.sleep(TICK_SECONDS)
             try:
-                await self._releaser.load_newer(self._recommenders())
+                await self._releaser.load_newer(self._whose_turn_it_is())
             except StoreUnavailable:
                 continue
             except Exception:
                 log.exception("loading newer models failed")
-            self._look_after_all()
+            self._look_after_some()
+            self._turn += 1
+
+    def _whose_turn_it_is(self) -> list[Recommender[Any]]:
+        """Return all recommenders; of many some in turn, and always those that are awaited."""
+        everybody = self._recommenders()
+        if len(everybody) <= AT_ONCE:
+            return list(everybody)
+        turns = -(-len(everybody) // AT_ONCE)
+        return [
+            one
+            for place, one in enumerate(everybody)
+            if place % turns == self._turn % turns or self._releaser.awaits_release(one)
+        ]
 
     async def _settle_rewards(self) -> None:
         while True:
@@ -95,10 +114,10 @@ class Background:
                     log.exception("%s: counting rewards failed", one.algorithm)
         return more
 
-    def _look_after_all(self) -> None:
+    def _look_after_some(self) -> None:
         # Not in the loop above, whose frame would hold on to the last one, even if it is removed.
         now = time.monotonic()
-        for one in self._recommenders():
+        for one in self._whose_turn_it_is():
             if one not in self._tasks and now >= self._rest_until.get(one, 0.0):
                 task = asyncio.create_task(self._look_after(one), name=f"background {one.name}")
                 self._tasks[one] = task

@@ -17,6 +17,9 @@ again: 4 is repeated by the next releaser.
 
 The moment of a release depends on the clock, and on whether anybody *asked* since the last one;
 both are public. Whether feedback came is not. The moment that is noted is that of step 1.
+
+Requests do not wait for any of it: models are made, written and read in threads. In a worker one is
+made and one is read at a time, since threads that compute share the interpreter with requests.
 """
 
 import asyncio
@@ -59,6 +62,8 @@ class Releaser:
         self._observer = observer
         self._clock = clock
         self._holder = os.urandom(16)
+        self._making = asyncio.Lock()
+        self._reading = asyncio.Lock()
 
     async def load(self, recommender: Recommender[Any]) -> None:
         """Adopt the model in the store, if there is a newer one than the recommender has.
@@ -73,9 +78,10 @@ class Releaser:
         if blob is None or blob.version <= recommender.current.number:
             return
         try:
-            released_at, content = read_model(blob.content)
-            model = await asyncio.to_thread(recommender.decode, content)
-            figures = await asyncio.to_thread(recommender.figures, model)
+            async with self._reading:
+                released_at, model, figures = await asyncio.to_thread(
+                    _read, recommender, blob.content
+                )
         except Exception as error:
             # Whatever a family's reader makes of bytes that it did not write.
             recommender.unread = blob.version
@@ -101,6 +107,11 @@ class Releaser:
                     await self.load(recommender)
                 except UnreadableRecord:
                     log.exception("%s: the model before the newest stays", recommender.algorithm)
+
+    def awaits_release(self, recommender: Recommender[Any]) -> bool:
+        """Tell whether this worker was asked since the last release, and the next one is due."""
+        asked = recommender.asked or recommender.asked_in == recommender.current.number
+        return asked and recommender.due(self._clock())
 
     async def release_if_due(self, recommender: Recommender[Any]) -> bool:
         """Release the next model if it is time and no other worker does; tell whether it was."""
@@ -150,13 +161,12 @@ class Releaser:
             await recommender.clean_up(current.number)
         number = current.number + 1
         gathered = await recommender.gather(number)
-        model = await asyncio.to_thread(recommender.release, current.model, gathered, self._noise)
-        figures = await asyncio.to_thread(recommender.figures, model)
-        content = await asyncio.to_thread(recommender.encode, model)
+        async with self._making:
+            model, figures, content = await asyncio.to_thread(
+                self._made, recommender, current.model, gathered, released_at
+            )
         saved = await self._store.save(
-            key=_key(recommender),
-            content=write_model(released_at, content),
-            expected=current.number,
+            key=_key(recommender), content=content, expected=current.number
         )
         if saved is None:
             return False
@@ -164,6 +174,14 @@ class Releaser:
         await recommender.clean_up(number)
         self._observer.count(recommender=recommender.name, what=FamilyCounter.RELEASES)
         return True
+
+    def _made(
+        self, recommender: Recommender[Any], before: Any, gathered: Any, released_at: float
+    ) -> tuple[Any, ReleasedFigures, bytes]:
+        """Return the next model, what it says, and what the store keeps of it; in a thread."""
+        model = recommender.release(before, gathered, self._noise)
+        content = write_model(released_at, recommender.encode(model))
+        return model, recommender.figures(model), content
 
     async def erase(self, recommender: Recommender[Any]) -> None:
         """Erase everything that a removed recommender learned and released."""
@@ -189,6 +207,13 @@ class Releaser:
             measured[FamilyGauge.RELEASE_DUE] = released_at + pause
         for what, value in measured.items():
             self._observer.gauge(recommender=recommender.name, what=what, value=value)
+
+
+def _read(recommender: Recommender[Any], stored: bytes) -> tuple[float, Any, ReleasedFigures]:
+    """Return when a stored model was released, the model, and what it says; in a thread."""
+    released_at, content = read_model(stored)
+    model = recommender.decode(content)
+    return released_at, model, recommender.figures(model)
 
 
 def _unreadable() -> UnreadableRecord:

@@ -220,7 +220,8 @@ class Recommender(DecidingRecommender[M]):
     async def tend(self) -> None:
         """Do what is due in the background beside releasing: speak to peers, for example.
 
-        Called about four times a second in every worker, never twice at once for one recommender.
+        Called about four times a second in every worker, less often where there are more than 64
+        recommenders, and never twice at once for one of them.
         """
 
     async def close(self) -> None:

@@ -43,6 +43,7 @@ has probability below 2 exp(-2**10) < 10**-444 for either shape, whatever the da
 """
 
 _MOST = 2**62
+_AT_ONCE = 4_096
 
 
 class NoiseSource(Protocol):
@@ -94,12 +95,12 @@ class SystemNoise:
     def discrete_laplace(self, *, scale: float, size: int) -> Integers:
         """Return `size` exact draws with P(z) proportional to exp(-|z| / scale)."""
         check_draw(scale, size)
-        return _within_range(_laplace(float(scale))([0] * size))
+        return _drawn(_laplace(float(scale)), size)
 
     def discrete_gaussian(self, *, scale: float, size: int) -> Integers:
         """Return `size` exact draws with P(z) proportional to exp(-z**2 / (2 scale**2))."""
         check_draw(scale, size)
-        return _within_range(_gaussian(float(scale))([0] * size))
+        return _drawn(_gaussian(float(scale)), size)
 
 
 def require_production(noise: NoiseSource) -> NoiseSource:
@@ -136,6 +137,15 @@ def _gaussian(scale: float) -> Sampler:
         vector_domain(atom_domain(T="i64")), l2_distance(T="f64"), scale=scale
     )
     return sampler
+
+
+def _drawn(sampler: Sampler, size: int) -> Integers:
+    """Draw some at a time: turning a list into what Rust reads, and back, holds the interpreter."""
+    drawn = np.empty(size, dtype=np.int64)
+    for start in range(0, size, _AT_ONCE):
+        some = drawn[start : start + _AT_ONCE]
+        some[:] = _within_range(sampler([0] * len(some)))
+    return drawn
 
 
 def _within_range(draws: list[int]) -> Integers:
