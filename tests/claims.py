@@ -3,7 +3,8 @@
     discreet reproduce p-dap --data DATA --out out/p-dap     a full run
     python -m tests.claims out/*/*.json                      takes its claims into the page
 
-docs/claims/NAME.json keeps what the last full run printed under "claims".
+docs/claims/NAME.json keeps what the last full run printed under "claims", docs/claims/runs.json how
+many seeds it had and how many minutes of CPU it took. The page's overview is made from both.
 """
 
 import json
@@ -15,6 +16,9 @@ from discreet.research.reproduce.papers import PAPERS
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "reproductions.md"
 KEPT = DOCS / "claims"
+RUNS = KEPT / "runs.json"
+OVERVIEW = "overview"
+VERDICTS = ("holds", "fails", "not testable")
 COLUMNS = {
     "paper_says": "the paper says",
     "where": "where",
@@ -38,8 +42,27 @@ def rendered(name: str) -> str:
     return "".join(f"| {line} |\n" for line in lines)
 
 
+def runs() -> dict[str, dict[str, float]]:
+    """Return the seeds and the minutes of CPU of every paper's last full run."""
+    found: dict[str, dict[str, float]] = json.loads(RUNS.read_text(encoding="utf-8"))
+    return found
+
+
+def overview() -> str:
+    """Return how many claims of each paper hold, as Markdown."""
+    columns = ("paper", *VERDICTS, "seeds", "minutes of CPU")
+    lines = [" | ".join(columns), " | ".join("---" for _ in columns)]
+    for name in (name for name in PAPERS if name in runs()):
+        verdicts = [claim["verdict"] for claim in kept(name)]
+        counts = [f"{verdicts.count(verdict)}" for verdict in VERDICTS]
+        size = runs()[name]
+        numbers = [*counts, f"{size['seeds']:g}", f"{size['cpu_minutes']:.0f}"]
+        lines.append(" | ".join([f"[{name}](#{name})", *numbers]))
+    return "".join(f"| {line} |\n" for line in lines)
+
+
 def on_page(name: str) -> str:
-    """Return the claims that the page shows for a paper."""
+    """Return what the page shows between the marks of this name."""
     text = PAGE.read_text(encoding="utf-8")
     return text.split(_begin(name))[1].split(_end(name))[0]
 
@@ -53,9 +76,16 @@ def take(path: Path) -> None:
     KEPT.mkdir(exist_ok=True)
     text = json.dumps(found["claims"], indent=1, ensure_ascii=False) + "\n"
     (KEPT / f"{name}.json").write_text(text, encoding="utf-8")
+    sizes = runs() | {name: {key: found[key] for key in ("seeds", "cpu_minutes")}}
+    RUNS.write_text(json.dumps(sizes, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    write(name, rendered(name))
+
+
+def write(name: str, table: str) -> None:
+    """Put a table between the marks of this name."""
     before, rest = PAGE.read_text(encoding="utf-8").split(_begin(name))
     after = rest.split(_end(name))[1]
-    PAGE.write_text(before + _begin(name) + rendered(name) + _end(name) + after, encoding="utf-8")
+    PAGE.write_text(before + _begin(name) + table + _end(name) + after, encoding="utf-8")
 
 
 def _begin(name: str) -> str:
@@ -69,4 +99,5 @@ def _end(name: str) -> str:
 if __name__ == "__main__":
     for argument in sys.argv[1:]:
         take(Path(argument))
+    write(OVERVIEW, overview())
     print("claims of", ", ".join(name for name in PAPERS if (KEPT / f"{name}.json").exists()))

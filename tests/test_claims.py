@@ -25,3 +25,8 @@ def test_every_verdict_has_its_reason(name: str) -> None:
 def test_the_table_is_the_first_of_its_section(name: str) -> None:
     section = claims.PAGE.read_text(encoding="utf-8").split(f"\n## {name}\n")[1]
     assert section.index("|") == section.index("| the paper says |")
+
+
+def test_the_overview_counts_what_the_commands_printed() -> None:
+    assert claims.on_page(claims.OVERVIEW) == claims.overview()
+    assert set(claims.runs()) == set(JUDGED)

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import resource
 import sys
 from pathlib import Path
 from typing import Literal
@@ -107,11 +108,19 @@ def wide_console() -> Console:
 
 def _write(found: Reproduction, folder: Path) -> list[Path]:
     path = folder / f"{found.name}.json"
-    path.write_text(json.dumps({**found.summary(), **found.details}, indent=1) + "\n")
+    written = {**found.summary(), **found.details, "cpu_minutes": round(_cpu_minutes(), 1)}
+    path.write_text(json.dumps(written, indent=1) + "\n")
     if not can_draw():
         print(f"discreet: {HOW_TO_DRAW}", file=sys.stderr)
         return [path]
     return [path, *draw(found.figures, folder)]
+
+
+def _cpu_minutes() -> float:
+    """Return what this process and those that it started have used, which a busy machine cannot
+    lengthen as it does the time on the wall."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in used) / 60
 
 
 def _print(found: Reproduction, files: list[Path]) -> None:

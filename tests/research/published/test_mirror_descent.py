@@ -10,6 +10,7 @@ from discreet.families.mirror_descent.sparse import SparseRows
 from discreet.research.noise import SeededNoise
 from discreet.research.published.mirror_descent import (
     Algorithm1,
+    laplace,
     published_rate,
     published_sensitivity,
 )
@@ -46,9 +47,7 @@ def test_without_noise_it_is_the_algorithm_of_the_paper() -> None:
         assert np.allclose(mean, x @ w.mean(axis=0))
         gradient = np.where(labels * margins < 1, -labels, 0)[:, None] * x
         theta = weights @ theta - rate * gradient
-        algorithm.learn(
-            rows=rows, labels=labels, margins=own, weights=weights, noise=SeededNoise(0)
-        )
+        algorithm.learn(rows=rows, labels=labels, margins=own, weights=weights)
         assert np.allclose(algorithm.theta, theta)
     assert 0 <= algorithm.sparsity() < 1
 
@@ -62,7 +61,7 @@ def test_the_noise_is_laplace_of_the_stated_scale_on_what_is_broadcast() -> None
         labels=np.ones(4, dtype=np.int64),
         margins=np.zeros(4),
         weights=np.eye(4),
-        noise=SeededNoise(1),
+        noise=laplace(SeededNoise(1), nodes=4, dimension=10_000),
     )
     drawn = algorithm.noisy - algorithm.theta
     assert np.abs(drawn).mean() == pytest.approx(5.0, rel=0.03)
@@ -77,3 +76,13 @@ def test_what_cannot_be_is_refused() -> None:
     algorithm = Algorithm1(nodes=2, dimension=3, rate=1.0)
     with pytest.raises(InvalidArgument, match="rows"):
         algorithm.predict(SparseRows(np.array([0, 1]), np.array([0]), np.array([1.0])))
+
+
+def test_privacy_without_noise_is_refused() -> None:
+    algorithm = Algorithm1(nodes=1, dimension=1, rate=1.0, epsilon=1.0)
+    rows = SparseRows(np.array([0, 1]), np.array([0]), np.array([1.0]))
+    one = np.ones(1)
+    with pytest.raises(InvalidArgument, match="noise"):
+        algorithm.learn(
+            rows=rows, labels=one.astype(np.int64), margins=0 * one, weights=np.ones((1, 1))
+        )

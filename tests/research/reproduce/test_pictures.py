@@ -1,5 +1,6 @@
 """Figures are drawn as small files."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from discreet.research.reproduce.pictures import can_draw, draw
@@ -14,3 +15,13 @@ def test_pictures_are_small_png_files(tmp_path: Path) -> None:
     content = path.read_bytes()
     assert content.startswith(b"\x89PNG")
     assert len(content) < 200_000
+
+
+def test_published_numbers_do_not_look_like_ours(tmp_path: Path) -> None:
+    line = Line("a", [1, 2, 3], [1.0, 4.0, 9.0])
+    pictures = []
+    for name, second in (("ours", line), ("published", replace(line, published=True))):
+        figure = Figure(name, "title", [Panel("p", "x", "y", [line, second])])
+        (path,) = draw([figure], tmp_path)
+        pictures.append(path.read_bytes())
+    assert pictures[0] != pictures[1]

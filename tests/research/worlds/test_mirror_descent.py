@@ -20,6 +20,7 @@ def test_social_records_are_sparse_and_decided_by_few_features() -> None:
     # Labels are balanced, and the truth is right about 4 times in 5.
     assert world.majority < 0.55
     assert 0.75 < world.ceiling < 0.87
+    assert 20 < world.norm < 70
     correlation = np.zeros(1_000)
     np.add.at(correlation, rows.indices, rows.steps * world.labels[rows.row_of])
     strongest = np.sort(np.abs(correlation))[::-1]

@@ -17,7 +17,10 @@ Where its guarantee does not hold, or not as a user would read it:
 
 - Line 8 predicts from theta_t, which contains the previous record's gradient without noise. The
   noise of line 11 protects a record against other nodes, not against the node's own users.
-- Theorem 1 holds for one record. Whoever gave many pays for each.
+- Theorem 1 presumes that a record enters one broadcast, as rounds have different records. But the
+  next gradient is evaluated at theta_t as well, so a record may decide by line 9 whether the next
+  one counts, and that one again: up to epsilon / 2 more in every later round
+  (`mirror_descent_bounds.disclosed`). And whoever gave many records pays for each.
 - Lemma 1 bounds the L1 sensitivity by sqrt(n) times the L2 norm, as if a record changed all n
   coordinates. That is true and, for sparse records, sqrt(n / non-zeros) too much.
 - Noise of n coordinates is added in every round and never forgotten: after T rounds its deviation
@@ -34,6 +37,8 @@ import numpy.typing as npt
 from discreet.errors import InvalidArgument
 from discreet.families.mirror_descent.sparse import Floats, SparseRows
 from discreet.privacy.noise import NoiseSource
+
+_FINE = 2.0**42
 
 
 def published_sensitivity(*, rate: float, dimension: int, bound: float) -> float:
@@ -107,23 +112,30 @@ class Algorithm1:
         labels: npt.NDArray[np.int64],
         margins: Floats,
         weights: Floats,
-        noise: NoiseSource,
+        noise: Floats | None = None,
     ) -> None:
-        """Take one step: `margins` are the nodes' own predictions (lines 9 to 11)."""
+        """Take one step: `margins` are the nodes' own predictions (lines 9 to 11).
+
+        `noise` is as `laplace` draws it, in units of its scale.
+        """
         wrong = labels * margins < 1
         mixed = weights @ self.noisy
         step = rows.values * (self.rate * labels * wrong)[rows.row_of]
         # A row names a feature once, so no two of these meet.
         mixed[rows.row_of, rows.indices] += step
         self.theta = mixed
-        self.noisy = mixed if self.epsilon is None else mixed + self._draw(noise)
-
-    def _draw(self, noise: NoiseSource) -> Floats:
-        scale = self.noise_scale
-        grid = 2.0 ** (math.floor(math.log2(scale)) - 42)
-        drawn = noise.discrete_laplace(scale=scale / grid, size=self.theta.size)
-        return drawn.astype(np.float64).reshape(self.theta.shape) * grid
+        self.noisy = mixed
+        if self.epsilon is not None:
+            if noise is None:
+                raise InvalidArgument("noise", "is needed with an epsilon")
+            self.noisy = mixed + self.noise_scale * noise
 
     def sparsity(self) -> float:
         """Return the share of features that no node uses any more."""
         return float(1 - np.count_nonzero(self.truncated(self.theta)) / self.theta.size)
+
+
+def laplace(noise: NoiseSource, *, nodes: int, dimension: int) -> Floats:
+    """Return one round's noise at every node, of scale 1: a multiple of it serves any epsilon."""
+    drawn = noise.discrete_laplace(scale=_FINE, size=nodes * dimension)
+    return drawn.reshape(nodes, dimension) / _FINE

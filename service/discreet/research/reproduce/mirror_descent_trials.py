@@ -7,7 +7,7 @@ comparator.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -21,16 +21,13 @@ from discreet.families.mirror_descent.model import MirrorModel, NodeSums, blank_
 from discreet.families.mirror_descent.sparse import STEPS, Floats, GridRows
 from discreet.privacy.noise import NoiseSource
 from discreet.research.noise import SeededNoise
-from discreet.research.published.mirror_descent import Algorithm1, published_rate
+from discreet.research.published.mirror_descent import Algorithm1, laplace, published_rate
 from discreet.research.reproduce.node_topologies import Topology, edges_of, metropolis
 from discreet.research.worlds.environments import seeded
 from discreet.research.worlds.mirror_descent import LabelledRecords
 
 Reading = Literal["served", "published", "non-private", "laplace-batches"]
 
-RADIUS = 400.0
-"""|w| in Theorem 2's step. Of 100, 200 and 400 it gives the non-private reading the least regret,
-with the same accuracy within half a percent."""
 STREAM_SECONDS = 50.0
 """How long a run lasts on the simulated clock by which nodes release, however many records it has:
 after 2% of them, 4%, 8%, …"""
@@ -41,11 +38,16 @@ DELTA = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class MirrorRun:
-    """Regret and right predictions after `rounds` records of all nodes."""
+    """Regret and right predictions after `rounds` records of all nodes.
+
+    `idle` is the regret of predicting nothing to the end, `radius` the length of the comparator.
+    """
 
     rounds: npt.NDArray[np.int64]
     regret: Floats
     right: Floats
+    idle: float
+    radius: float
     sparsity: float
     releases: int
     seconds: float
@@ -88,14 +90,8 @@ class MirrorTrial:
 
     def run(self) -> MirrorRun:
         """Play it."""
-        records = self.world(self.seed)
-        if len(records.labels) < 8 * self.nodes:
-            raise InvalidArgument("rounds", "must be at least 8 records a node")
-        noise = SeededNoise(np.random.SeedSequence([self.seed, 7]))
-        started = time.perf_counter()
-        played = _published if self.reading in ("published", "non-private") else _served
-        track = played(self, records, noise)
-        return track.run(records, time.perf_counter() - started)
+        (found,) = MirrorTrials((self,)).run()
+        return found
 
     def weights(self, rng: np.random.Generator) -> Callable[[], Floats]:
         """Return the matrix of every next round; a random topology changes each time."""
@@ -103,6 +99,53 @@ class MirrorTrial:
             return lambda: metropolis(edges_of("random", self.nodes, rng), self.nodes)
         fixed = metropolis(edges_of(self.topology, self.nodes), self.nodes)
         return lambda: fixed
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorTrials:
+    """Trials of one world, seed and network, played side by side. Picklable.
+
+    The noise of the published reading, a number for every feature of every node in every round, is
+    most of the work. Drawn in units of its scale it is the same for all of them.
+    """
+
+    trials: tuple[MirrorTrial, ...]
+
+    @property
+    def rounds(self) -> int:
+        """How long they are together."""
+        return sum(trial.rounds for trial in self.trials)
+
+    @property
+    def label(self) -> str:
+        """Return what to show while they run."""
+        return self.trials[0].label
+
+    def run(self) -> list[MirrorRun]:
+        """Play them."""
+        first = self.trials[0]
+        records = first.world(first.seed)
+        if len(records.labels) < 8 * first.nodes:
+            raise InvalidArgument("rounds", "must be at least 8 records a node")
+        noise = SeededNoise(np.random.SeedSequence([first.seed, 7]))
+        started = time.perf_counter()
+        if first.reading in ("published", "non-private"):
+            tracks = _published(self.trials, records, noise)
+        else:
+            (trial,) = self.trials
+            tracks = [_served(trial, records, noise)]
+        seconds = (time.perf_counter() - started) / len(tracks)
+        return [track.run(records, seconds) for track in tracks]
+
+
+def side_by_side(trials: Sequence[MirrorTrial]) -> list[MirrorTrials]:
+    """Return the trials with those together that meet the same records, nodes and noise."""
+    groups: dict[tuple[object, ...], list[MirrorTrial]] = {}
+    for trial in trials:
+        network = (trial.world, trial.seed, trial.topology, trial.nodes)
+        alone = () if trial.reading == "published" else (trial,)
+        groups.setdefault((*network, trial.reading, *alone), []).append(trial)
+    return [MirrorTrials(tuple(many)) for many in groups.values()]
 
 
 class _Track:
@@ -133,35 +176,48 @@ class _Track:
             rounds=count[at],
             regret=loss[at] - share * records.best_loss,
             right=right[at],
+            idle=float(count[-1] - share[-1] * records.best_loss),
+            radius=records.norm,
             sparsity=self.sparsity,
             releases=self.releases,
             seconds=seconds,
         )
 
 
-def _published(trial: MirrorTrial, records: LabelledRecords, noise: NoiseSource) -> _Track:
-    private = trial.reading == "published"
-    turns = len(records.labels) // trial.nodes
-    algorithm = Algorithm1(
-        nodes=trial.nodes,
-        dimension=records.dimension,
-        rate=published_rate(
-            radius=RADIUS, bound=1.0, lasso=trial.lasso, records=turns * trial.nodes
-        ),
-        lasso=trial.lasso,
-        epsilon=trial.epsilon if private else None,
-    )
-    weights = trial.weights(seeded("topology", trial.seed))
-    track = _Track()
+def _published(
+    trials: Sequence[MirrorTrial], records: LabelledRecords, noise: NoiseSource
+) -> list[_Track]:
+    nodes, private = trials[0].nodes, trials[0].reading == "published"
+    turns = len(records.labels) // nodes
+    algorithms = [
+        Algorithm1(
+            nodes=nodes,
+            dimension=records.dimension,
+            rate=published_rate(
+                radius=records.norm, bound=1.0, lasso=trial.lasso, records=turns * nodes
+            ),
+            lasso=trial.lasso,
+            epsilon=trial.epsilon if private else None,
+        )
+        for trial in trials
+    ]
+    weights = trials[0].weights(seeded("topology", trials[0].seed))
+    tracks = [_Track() for _ in trials]
+    drawn = None
     for turn in range(turns):
-        start = turn * trial.nodes
-        rows = records.rows.between(start, start + trial.nodes)
-        labels = records.labels[start : start + trial.nodes]
-        own, mean = algorithm.predict(rows)
-        track.add(own=own, mean=mean, labels=labels)
-        algorithm.learn(rows=rows, labels=labels, margins=own, weights=weights(), noise=noise)
-    track.sparsity, track.releases = algorithm.sparsity(), turns
-    return track
+        start = turn * nodes
+        rows = records.rows.between(start, start + nodes)
+        labels = records.labels[start : start + nodes]
+        matrix = weights()
+        if private:
+            drawn = laplace(noise, nodes=nodes, dimension=records.dimension)
+        for algorithm, track in zip(algorithms, tracks, strict=True):
+            own, mean = algorithm.predict(rows)
+            track.add(own=own, mean=mean, labels=labels)
+            algorithm.learn(rows=rows, labels=labels, margins=own, weights=matrix, noise=drawn)
+    for algorithm, track in zip(algorithms, tracks, strict=True):
+        track.sparsity, track.releases = algorithm.sparsity(), turns
+    return tracks
 
 
 def _served(trial: MirrorTrial, records: LabelledRecords, noise: NoiseSource) -> _Track:

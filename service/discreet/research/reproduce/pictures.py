@@ -33,8 +33,10 @@ def draw(figures: Sequence[Figure], folder: Path) -> list[Path]:
         canvas.suptitle(figure.title, fontsize=11)
         every = canvas.subplots(1, len(figure.panels), squeeze=False)[0]
         for axes, panel in zip(every, figure.panels, strict=True):
-            for number, line in enumerate(panel.lines):
-                _draw_line(axes, line, number)
+            number = -1
+            for line in panel.lines:
+                number += not line.published
+                _draw_line(axes, line, max(number, 0))
             axes.set_title(panel.title, fontsize=10)
             axes.set_xlabel(panel.xlabel)
             axes.set_ylabel(panel.ylabel)
@@ -64,9 +66,12 @@ def _mark_values(axes: Any, panel: Panel) -> None:
 
 
 def _draw_line(axes: Any, line: Line, number: int) -> None:
+    """Draw the panel's line of this number; a published one is dotted, in the colour before it."""
     colour = _COLOURS[number % len(_COLOURS)]
     dashes = "-" if number < len(_COLOURS) else "--"
     mark = "o" if len(line.x) <= 12 else None
+    if line.published:
+        dashes, mark = ":", "x"
     axes.plot(
         line.x, line.y, label=line.label, color=colour, linestyle=dashes, linewidth=1.6, marker=mark
     )

@@ -12,12 +12,16 @@ from discreet.research.reproduce.verdicts import PaperClaim
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One curve; `spread` is a standard deviation around it, over seeds."""
+    """One curve; `spread` is a standard deviation around it, over seeds.
+
+    `published` marks numbers that the paper prints, not ours.
+    """
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
     spread: Sequence[float] | None = None
+    published: bool = False
 
 
 @dataclass(frozen=True, slots=True)

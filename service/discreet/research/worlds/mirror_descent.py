@@ -62,7 +62,8 @@ GENRES = (
 class LabelledRecords:
     """Records in the order in which they come, and the hinge loss of the comparator on them.
 
-    `ceiling` is the accuracy of the comparator, `majority` that of the more frequent label.
+    `ceiling` is the accuracy of the comparator, `norm` its length, `majority` the accuracy of the
+    more frequent label.
     """
 
     rows: GridRows
@@ -70,6 +71,7 @@ class LabelledRecords:
     dimension: int
     best_loss: float
     ceiling: float
+    norm: float
 
     @property
     def majority(self) -> float:
@@ -111,8 +113,10 @@ def social(
     )
     multiples = np.geomspace(0.01, 100, 200)[:, None]
     losses = np.maximum(1 - multiples * labels * opinion, 0).sum(axis=1)
+    best = float(multiples[int(losses.argmin()), 0])
+    norm = best * float(np.sqrt(nonzeros) * np.linalg.norm(weights))
     right = np.where(opinion >= 0, 1, -1) == labels
-    return LabelledRecords(rows, labels, dimension, float(losses.min()), float(right.mean()))
+    return LabelledRecords(rows, labels, dimension, float(losses.min()), float(right.mean()), norm)
 
 
 def _distinct(
@@ -147,7 +151,8 @@ def movielens(seed: int, folder: Path, *, records: int = RECORDS) -> LabelledRec
     best = _hindsight(rows, labels, dimension)
     margins = labels * (_matrix(rows, dimension) @ best)
     loss = float(np.maximum(1 - margins, 0).sum())
-    return LabelledRecords(rows, labels, dimension, loss, float((margins > 0).mean()))
+    norm = float(np.linalg.norm(best))
+    return LabelledRecords(rows, labels, dimension, loss, float((margins > 0).mean()), norm)
 
 
 @lru_cache(maxsize=1)
