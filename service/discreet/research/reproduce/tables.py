@@ -21,7 +21,7 @@ class Line:
     x: Sequence[float]
     y: Sequence[float]
     spread: Sequence[float] | None = None
-    published: bool = False
+    published: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
