@@ -34,6 +34,8 @@ RUN /opt/build/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir 
     && /opt/build/bin/cyclonedx-py environment --of JSON -o /opt/discreet/sbom.cdx.json \
          --pyproject pyproject.toml --mc-type application /opt/discreet/bin/python \
     && rm -rf /opt/discreet/lib/python3*/site-packages/scipy/*/tests \
+           /opt/discreet/lib/python3*/site-packages/numpy/tests \
+           /opt/discreet/lib/python3*/site-packages/numpy/*/tests \
            /opt/discreet/lib/python3*/site-packages/implicit/gpu/_cuda*.so \
     && strip --strip-unneeded /opt/discreet/lib/python3*/site-packages/opendp/lib/*.so \
     && /opt/discreet/bin/python -m compileall -q /opt/discreet/lib \
