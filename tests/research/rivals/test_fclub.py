@@ -61,3 +61,16 @@ def test_a_cluster_s_sums_are_its_users(name: str, played: dict[str, tuple[LinUC
 
 def test_nobody_communicates(played: dict[str, tuple[LinUCB, float]]) -> None:
     assert all(player.communications == 0 for player, _ in played.values())
+
+
+@pytest.mark.parametrize("programmed", [False, True])
+def test_the_program_never_joins_the_cluster_of_the_highest_number(programmed: bool) -> None:
+    player = SCLUB(servers=[0, 0, 0], dimensions=2, rounds=100, programmed=programmed)
+    clusters = []
+    for step in range(800):
+        for user in range(3):  # one is unlike the others at first, and like them later
+            liked = 8.0 if user == 0 and step < 3 else 0.0
+            player.learn(user, np.array([0.6, 0.8]), liked)
+        clusters.append(len(set(player.home.tolist())))
+    assert max(clusters) > 1
+    assert (clusters[-1] == 1) is not programmed

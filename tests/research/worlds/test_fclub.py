@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.research.worlds.fclub import factors, rated, synthetic
+from discreet.research.worlds.fclub import factors, rated, rated_clusters, synthetic
 
 
 def test_items_and_rewards_are_what_the_guarantee_needs() -> None:
@@ -69,3 +69,20 @@ def test_factors_put_users_near_what_they_like() -> None:
 def test_refuses_impossible_worlds(wrong: dict[str, int]) -> None:
     with pytest.raises(InvalidArgument):
         synthetic(0, **wrong)  # type: ignore[arg-type]
+
+
+def test_rated_clusters_are_few_tastes_in_blocks() -> None:
+    rng = np.random.default_rng(1)
+    kinds = (rng.random((3, 60)) < 0.5).astype(float)
+    noise = rng.random((150, 60)) < 0.05
+    table = np.abs(kinds[np.arange(150) % 3] - noise)
+    world = rated_clusters(table, 0, users=12, clusters=3, servers=2, dimensions=5)
+    tastes = np.unique(world.tastes.round(9), axis=0)
+    assert len(tastes) == 3
+    assert np.allclose(np.linalg.norm(tastes, axis=1), 1)
+    assert np.array_equal(world.tastes[:4], np.tile(world.tastes[0], (4, 1)))
+    assert world.catalogue is None
+    # Three kinds of people were in the table, and three tastes that differ were found.
+    assert (tastes @ tastes.T)[~np.eye(3, dtype=bool)].max() < 0.5
+    with pytest.raises(InvalidArgument, match="fewer"):
+        rated_clusters(table[:2], 0, clusters=3, dimensions=3)

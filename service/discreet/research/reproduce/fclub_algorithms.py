@@ -1,7 +1,9 @@
 """The algorithms that are compared with CDP-FCLUB-DC, by name, each as a player for a world."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from math import inf
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -23,9 +25,22 @@ Reading = Literal["published", "served"]
 Protects = Literal["person", "observation"]
 
 NO_SHARING = "no sharing"
+PROGRAM = "as programmed"
+"""What the authors' program does under a name, where that is something else."""
 PUBLISHED_NAMES = ("cdp-fclub-dc", "fclub-dc", "fclub", "homo-dc", "homo")
 THRESHOLD = 1.01
 """The paper's U and D."""
+
+RIVALS: Mapping[str, Callable[..., LinUCB]] = {
+    "linucb": LinUCB,
+    "club": CLUB,
+    "sclub": SCLUB,
+    # Edges go at an eighth of the distance, which soon leaves everybody alone.
+    f"club {PROGRAM}": partial(CLUB, delete=0.25),
+    f"sclub {PROGRAM}": partial(SCLUB, split=1.5, programmed=True),
+    # Servers are merged only after a test that never fails has failed, so each has its own model.
+    f"homo-dc {PROGRAM}": partial(CLUB, delete=inf),
+}
 
 Respond = Callable[[int], float]
 
@@ -95,18 +110,11 @@ class ClusterAlgorithm:
     epsilon: float | None = None
     delta: float | None = None
     protects: Protects | None = None
-    threshold: float = THRESHOLD
-
-    @property
-    def name(self) -> str:
-        """Return the algorithm, with its thresholds where they are not the paper's."""
-        other = self.threshold != THRESHOLD
-        return f"{self.algorithm} U=D={self.threshold:g}" if other else self.algorithm
 
     @property
     def label(self) -> str:
         """Return what to call it in tables and figures."""
-        name = self.name if self.reading == "published" else f"{self.name} (served)"
+        name = self.algorithm if self.reading == "published" else f"{self.algorithm} (served)"
         if self.epsilon is not None:
             name += f" ε={self.epsilon:g}, δ={self.delta:g}"
         return name if self.protects is None else f"{name}, by {self.protects}"
@@ -129,9 +137,8 @@ class ClusterAlgorithm:
                 seed=[seed, 0xFC],
                 rate=ARRIVALS_PER_SECOND,
             )
-        alone = {"linucb": LinUCB, "club": CLUB, "sclub": SCLUB}
-        if self.algorithm in alone:
-            rival = alone[self.algorithm]
+        if self.algorithm in RIVALS:
+            rival = RIVALS[self.algorithm]
             return LearnerPlayer(rival(servers=servers, dimensions=dimensions, rounds=rounds))
         if self.algorithm not in PUBLISHED_NAMES:
             raise InvalidArgument("algorithm", f"no algorithm is called {self.algorithm!r}")
@@ -144,8 +151,8 @@ class ClusterAlgorithm:
                 noise=SeededNoise(np.random.SeedSequence([seed, 0xFC])),
                 epsilon=self.epsilon,
                 delta=self.delta or 0.1,
-                upload=1.0 if at_once else self.threshold,
-                download=1.0 if at_once else self.threshold,
+                upload=1.0 if at_once else THRESHOLD,
+                download=1.0 if at_once else THRESHOLD,
                 clusters=clusters,
                 detect=not self.algorithm.startswith("homo"),
             )

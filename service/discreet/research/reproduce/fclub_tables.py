@@ -1,169 +1,177 @@
 """The results of CDP-FCLUB-DC as rows, tables and figures."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from discreet.families.fclub.sums import Privatizer
 from discreet.privacy.calibration import published_privatizer_scale
+from discreet.research.reproduce.fclub_algorithms import PROGRAM
+from discreet.research.reproduce.fclub_claims import (
+    DISTINCT,
+    MOVIELENS,
+    OWN,
+    SHARED,
+    Found,
+    outcome_of,
+)
+from discreet.research.reproduce.fclub_published import (
+    AUTHORS_PROGRAM,
+    MOVIELENS_MS,
+    PUBLISHED,
+    SYNTHETIC_MS,
+)
 from discreet.research.reproduce.fclub_trials import ClusterOutcome
 from discreet.research.reproduce.tables import Figure, Line, Panel, Reproduction, ResultTable
 from discreet.research.worlds.environments import Floats
 
-PUBLISHED: dict[str, Any] = {
-    "setting": "n=40, m=4, L=5, d=10, K=10, U=D=1.01, epsilon=1, delta=0.1",
-    "table_3_ms_per_round": {
-        "cdp-fclub-dc": 1.707,
-        "fclub-dc": 1.814,
-        "fclub": 58.870,
-        "sclub": 3.805,
-        "club": 0.779,
-        "linucb": 0.647,
-        "homo-dc": 1.277,
-        "homo": 29.265,
-    },
-    "authors_program_regret_100000_rounds": {
-        "note": "their program run by us, 3 seeds; its noise never reaches a recommendation",
-        "blocks": {
-            "cdp-fclub-dc": 605,
-            "fclub-dc": 617,
-            "fclub": 645,
-            "sclub": 1359,
-            "club": 1589,
-            "linucb": 1588,
-            "homo-dc": 4232,
-            "homo": 12736,
-        },
-        "mixed": {"cdp-fclub-dc": 2025, "fclub-dc": 1721, "sclub": 1575, "linucb": 1567},
-    },
-}
-
-Found = Mapping[str, Sequence[ClusterOutcome]]
-
 _ARRANGED = {"blocks": "users in blocks", "mixed": "users mixed"}
+_BETTER = 4
+"""Whoever has less than this many times the least regret is drawn once more, larger."""
+
+Studies = Mapping[str, tuple[str, Sequence[float]]]
 
 
-def report(
-    found: Found,
-    *,
-    studies: Mapping[str, tuple[str, Sequence[float]]],
-    rounds: Mapping[str, int],
-    seeds: int,
-) -> Reproduction:
+def report(found: Found, *, studies: Studies, seeds: int) -> Reproduction:
     """Return the outcomes of every part as rows, tables and figures."""
-    both = {
-        name: [*found[name], *found[f"{name}, long"], *found.get(f"{name}, more", ())]
-        for name in ("blocks", "mixed")
-    }
-    data = [name for name in ("movielens", "last.fm") if name in found]
+    both = {name: [*found[name], *found[f"{name}, served"]] for name in _ARRANGED}
+    real = [name for name in (MOVIELENS, DISTINCT, "last.fm") if name in found]
     return Reproduction(
         name="fclub",
         seeds=seeds,
-        results=[one.row(rounds["blocks"]) for one in both["blocks"]],
+        results=[one.row() for one in both["blocks"]],
         published=PUBLISHED,
         details={
-            "rounds": dict(rounds),
-            "mixed": [one.row(rounds["mixed"]) for one in both["mixed"]],
-            "environments": {
-                name: [one.detail(rounds[name]) for one in many] for name, many in found.items()
-            },
+            "mixed": [one.row() for one in both["mixed"]],
+            "environments": {name: [one.detail() for one in many] for name, many in found.items()},
         },
         tables=[
-            *(_overview(name, many, rounds[name]) for name, many in both.items()),
-            *(_overview(name, found[name], rounds[name]) for name in data),
-            _times(both["blocks"], rounds["blocks"]),
-            *_study_tables(found, studies, rounds),
+            _authors(found),
+            *(_overview(name, many) for name, many in both.items()),
+            *(_overview(name, found[name]) for name in real),
+            _times("Table 3, synthetic: ms a round", found["blocks"], SYNTHETIC_MS),
+            *(
+                [_times("Table 3, MovieLens: ms a round", found[MOVIELENS], MOVIELENS_MS)]
+                if MOVIELENS in found
+                else []
+            ),
+            *_study_tables(found, studies),
         ],
         figures=[
             *(
-                _regrets(
-                    f"figure-2a-{name}",
-                    f"Figure 2a, {_ARRANGED[name]}",
-                    [one for one in many if len(one.runs) > 1 or len(many[0].runs) == 1],
-                    rounds[name],
-                )
-                for name, many in both.items()
+                _regrets(f"figure-2a-{name}", f"Figure 2a, {said}", both[name])
+                for name, said in _ARRANGED.items()
             ),
-            *(
-                _regrets(f"figure-2b-{name}", f"Figure 2b, {name}", found[name], rounds[name])
-                for name in data
-            ),
-            *_study_figures(found, studies),
-            _communications(both["blocks"], rounds["blocks"]),
+            *(_regrets(f"figure-2b-{name}", f"Figure 2b, {name}", found[name]) for name in real),
+            _study_figure(found, studies),
+            _communications(found),
+            _beside_the_paper(found),
             _pays(found),
         ],
-        notes=_notes(found, both, rounds),
+        notes=_notes(found),
     )
 
 
-def _overview(name: str, outcomes: Sequence[ClusterOutcome], rounds: int) -> ResultTable:
+def _authors(found: Found) -> ResultTable:
+    """Put the regrets of the authors' program beside ours, and beside what explains them."""
+    rows = []
+    for name in AUTHORS_PROGRAM["blocks"]:
+        cells = [name]
+        for part in _ARRANGED:
+            programmed = AUTHORS_PROGRAM[part].get(name)
+            cells += [
+                f"{programmed:,.0f}" if programmed else "",
+                _regret(found[part], name),
+                _regret(found[part], f"{name} {PROGRAM}"),
+            ]
+        rows.append(cells)
+    said = ("the authors' program", "ours", f"ours {PROGRAM}")
+    columns = ["algorithm", *(f"{part}: {one}" for part in _ARRANGED for one in said)]
+    return ResultTable("Regret, the authors' program and ours", columns, rows)
+
+
+def _regret(outcomes: Iterable[ClusterOutcome], name: str) -> str:
+    for one in outcomes:
+        if one.algorithm.reading == "published" and one.algorithm.algorithm == name:
+            mean, deviation = one.regret_at(one.rounds)
+            return f"{mean:,.0f} ± {deviation:,.0f}"
+    return ""
+
+
+def _overview(name: str, outcomes: Sequence[ClusterOutcome]) -> ResultTable:
+    short, long = (measure(one.rounds for one in outcomes) for measure in (min, max))
+    marks = sorted({short, long})
     rows = []
     for one in outcomes:
-        row = one.row(rounds)
+        regrets = []
+        for mark in marks:
+            mean, deviation = one.regret_at(mark)
+            regrets.append(f"{mean:,.0f} ± {deviation:,.0f}" if mark <= one.rounds else "")
         rows.append(
             (
                 one.algorithm.label,
-                f"{row['regret_mean']:,.0f} ± {row['regret_std']:,.0f}",
-                f"{row['communications']:,.0f}",
-                f"{row['ms_per_round']:.3f}",
+                *regrets,
+                f"{one.communications:,.0f}",
+                f"{one.ms_per_round:.3f}",
             )
         )
-    columns = ("algorithm", "regret", "communications", "ms a round")
-    return ResultTable(f"{name}, {rounds:,} rounds", columns, rows)
-
-
-def _times(outcomes: Sequence[ClusterOutcome], rounds: int) -> ResultTable:
-    ours: dict[str, float] = {}
-    for one in outcomes:
-        if one.algorithm.reading == "published":
-            ours.setdefault(one.algorithm.algorithm, one.row(rounds)["ms_per_round"])
-    rows = [
-        (name, f"{published:.3f}", f"{ours[name]:.3f}")
-        for name, published in PUBLISHED["table_3_ms_per_round"].items()
-        if name in ours
+    columns = [
+        "algorithm",
+        *(f"regret after {mark:,} rounds" for mark in marks),
+        "communications",
+        "ms a round",
     ]
-    return ResultTable("Table 3: ms a round", ("algorithm", "published", "ours"), rows)
+    return ResultTable(f"{name}: regret of a uniform draw {_chance(outcomes):,.0f}", columns, rows)
 
 
-def _study_tables(
-    found: Found, studies: Mapping[str, tuple[str, Sequence[float]]], rounds: Mapping[str, int]
-) -> list[ResultTable]:
+def _chance(outcomes: Sequence[ClusterOutcome]) -> float:
+    longest = max(outcomes, key=lambda one: one.rounds)
+    return float(np.mean([run.chance for run in longest.runs]))
+
+
+def _times(
+    title: str, outcomes: Sequence[ClusterOutcome], published: Mapping[str, float]
+) -> ResultTable:
+    rows = [
+        (name, f"{theirs:.3f}", f"{outcome_of(outcomes, name).ms_per_round:.3f}")
+        for name, theirs in published.items()
+    ]
+    return ResultTable(title, ("algorithm", "published", "ours"), rows)
+
+
+def _study_tables(found: Found, studies: Studies) -> list[ResultTable]:
     tables = []
     for name, (parameter, values) in studies.items():
-        played = [value for value in values if f"{name}: {value:g}" in found]
-        if not played:
-            continue
-        rows = []
-        for value in played:
-            part = f"{name}: {value:g}"
-            regrets = [f"{one.regret_at(rounds[part])[0]:,.0f}" for one in found[part]]
-            rows.append((f"{value:g}", *regrets))
+        parts = [found[f"{name}: {value:g}"] for value in values]
+        rows = [
+            (f"{value:g}", *(f"{one.regret:,.0f}" for one in part), f"{_chance(part):,.0f}")
+            for value, part in zip(values, parts, strict=True)
+        ]
         tables.append(
             ResultTable(
-                f"{name}: regret after {rounds[part]:,} rounds",
-                (parameter, "as published", "as served, δ=0.1"),
+                f"{name}: regret after {parts[0][0].rounds:,} rounds",
+                (parameter, "as published", "without noise (fclub-dc)", "a uniform draw"),
                 rows,
             )
         )
     return tables
 
 
-def _line(outcome: ClusterOutcome, rounds: float) -> Line:
-    at = outcome.runs[0].rounds <= rounds
-    curves = np.array([run.regret[at] for run in outcome.runs])
+def _line(outcome: ClusterOutcome) -> Line:
+    curves = np.array([run.regret for run in outcome.runs])
     return Line(
         outcome.algorithm.label,
-        outcome.runs[0].rounds[at].tolist(),
+        outcome.runs[0].rounds.tolist(),
         curves.mean(axis=0).tolist(),
         curves.std(axis=0).tolist(),
     )
 
 
-def _regrets(name: str, title: str, outcomes: Sequence[ClusterOutcome], rounds: int) -> Figure:
+def _regrets(name: str, title: str, outcomes: Sequence[ClusterOutcome]) -> Figure:
+    shown = [one for one in outcomes if not one.algorithm.algorithm.endswith(PROGRAM)]
     # The better ones first: they then have the same colours in both panels.
-    lines = sorted((_line(one, rounds) for one in outcomes), key=lambda line: line.y[-1])
-    low = [one for one in lines if one.y[-1] < 4 * min(line.y[-1] for line in lines)]
+    lines = sorted((_line(one) for one in shown), key=lambda line: line.y[-1])
+    low = [one for one in lines if one.y[-1] < _BETTER * lines[0].y[-1]]
     return Figure(
         name,
         title,
@@ -174,44 +182,66 @@ def _regrets(name: str, title: str, outcomes: Sequence[ClusterOutcome], rounds: 
     )
 
 
-def _study_figures(
-    found: Found, studies: Mapping[str, tuple[str, Sequence[float]]]
-) -> list[Figure]:
-    figures = []
+def _study_figure(found: Found, studies: Studies) -> Figure:
+    panels = []
     for name, (parameter, values) in studies.items():
-        played = [value for value in values if f"{name}: {value:g}" in found]
-        if not played:
+        parts = [found[f"{name}: {value:g}"] for value in values]
+        titles = ("as published", "without noise (fclub-dc)")
+        lines = [
+            Line(title, list(values), [part[place].regret for part in parts])
+            for place, title in enumerate(titles)
+        ]
+        lines.append(Line("a uniform draw", list(values), [_chance(part) for part in parts]))
+        panels.append(Panel(name.replace("-", " "), parameter, "regret", lines))
+    return Figure("figure-3", "Figure 3: the parameters", panels)
+
+
+def _communications(found: Found) -> Figure:
+    panels = []
+    for part, title in (("blocks", "4a, synthetic"), (MOVIELENS, "4b, MovieLens")):
+        if part not in found:
             continue
-        panels = []
-        for place, title in enumerate(("as published", "as served, δ=0.1")):
-            lines = []
-            for value in played:
-                outcome = found[f"{name}: {value:g}"][place]
-                line = _line(outcome, np.inf)
-                lines.append(Line(f"{parameter} {value:g}", line.x, line.y, line.spread))
-            panels.append(Panel(title, "rounds", "regret", lines))
-        figures.append(Figure(name, f"Figure 3: {parameter}", panels))
-    return figures
-
-
-def _communications(outcomes: Sequence[ClusterOutcome], rounds: int) -> Figure:
-    lines = []
-    for one in outcomes:
-        at = one.runs[0].rounds <= rounds
-        talks = np.array([run.communications[at] for run in one.runs]).mean(axis=0)
-        if talks[-1] > 0:
-            lines.append(Line(one.algorithm.label, one.runs[0].rounds[at].tolist(), talks.tolist()))
-    lines.sort(key=lambda line: line.y[-1])  # the same colours in both panels
-    few = [line for line in lines if line.y[-1] < max(each.y[-1] for each in lines) / 100]
-    panels = [Panel("all", "rounds", "communications", lines)]
-    if few:
-        panels.append(Panel("the fewest", "rounds", "communications", few))
+        lines = []
+        for name in (*SHARED, OWN):
+            one = outcome_of(found[part], name)
+            talks = np.array([run.communications for run in one.runs]).mean(axis=0)
+            lines.append(Line(one.algorithm.label, one.runs[0].rounds.tolist(), talks.tolist()))
+        panels.append(Panel(title, "rounds", "communications", lines))
+    program = AUTHORS_PROGRAM["communications"]
+    ends = [
+        Line(f"{name}, authors' program", [100_000], [program[name]]) for name in (*SHARED, OWN)
+    ]
+    panels[0] = Panel(panels[0].title, "rounds", "communications", [*panels[0].lines, *ends])
     return Figure("figure-4", "Figure 4: communications", panels)
+
+
+def _beside_the_paper(found: Found) -> Figure:
+    """Draw every number that is printed against ours: one dot an algorithm."""
+    panels = []
+    tables = (("blocks", "synthetic", SYNTHETIC_MS), (MOVIELENS, "MovieLens", MOVIELENS_MS))
+    for part, said, times in tables:
+        if part in found:
+            dots = [
+                Line(name, [theirs], [outcome_of(found[part], name).ms_per_round])
+                for name, theirs in times.items()
+            ]
+            panels.append(
+                Panel(f"Table 3, {said}", "ms a round, published", "ours", dots, log_x=True)
+            )
+    played = {one.algorithm.algorithm: one for one in found["blocks"]}
+    dots = []
+    for name, theirs in AUTHORS_PROGRAM["blocks"].items():
+        ours = played.get(f"{name} {PROGRAM}", played[name])
+        dots.append(Line(ours.algorithm.algorithm, [theirs], [ours.regret]))
+    panels.append(
+        Panel("regret, users in blocks", "the authors' program", "ours", dots, log_x=True)
+    )
+    return Figure("published-and-ours", "Printed numbers, and ours", panels)
 
 
 def saved(found: Found, name: str) -> dict[str, tuple[Floats, Floats]]:
     """Return, by algorithm, how much less regret each seed's run has with sharing, over rounds."""
-    alone, *sharing = found[f"{name}, long"]
+    alone, *sharing = found[f"{name}, served"]
     return {
         one.algorithm.label: (
             alone.runs[0].rounds,
@@ -223,7 +253,7 @@ def saved(found: Found, name: str) -> dict[str, tuple[Floats, Floats]]:
 
 def _pays(found: Found) -> Figure:
     panels = []
-    for name in ("blocks", "mixed"):
+    for name, said in _ARRANGED.items():
         lines = [
             Line(
                 label,
@@ -233,15 +263,13 @@ def _pays(found: Found) -> Figure:
             )
             for label, (rounds, gaps) in saved(found, name).items()
         ]
-        panels.append(Panel(_ARRANGED[name], "thousand rounds", "regret saved", lines))
+        panels.append(Panel(said, "thousand rounds", "regret saved", lines))
     return Figure("sharing-pays", "Regret that private sharing saves, and from where", panels)
 
 
-def _notes(found: Found, both: Found, rounds: Mapping[str, int]) -> list[str]:
+def _notes(found: Found) -> list[str]:
     notes = []
-    for name, outcomes in both.items():
-        regret = {one.algorithm.label: one.regret_at(rounds[name])[0] for one in outcomes}
-        notes.append(f"{name}: " + ", ".join(f"{who} {how:,.0f}" for who, how in regret.items()))
+    for name in _ARRANGED:
         for label, (steps, gaps) in saved(found, name).items():
             ahead = np.flatnonzero((gaps > 0).all(axis=0))
             lasting = [at for at in ahead if (gaps[:, at:] > 0).all()]

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import log2
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,21 @@ POINTS = 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterRun:
-    """Regret and communications after so many rounds, and how long a round took."""
+    """Regret and communications after so many rounds, and how long a round took.
+
+    `chance` is the regret of a uniform draw in the same rounds.
+    """
 
     rounds: Floats
     regret: Floats
     communications: Floats
     ms_per_round: float
+    chance: float
+
+    def growth(self) -> float:
+        """Return the power of T with which the regret grew over the second half."""
+        half = float(np.interp(self.rounds[-1] / 2, self.rounds, self.regret))
+        return log2(float(self.regret[-1]) / half)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +73,10 @@ class ClusterTrial:
         """Play all rounds. Time is counted for the player alone, not for making the world."""
         marks = np.unique(np.linspace(0, self.rounds, POINTS + 1).astype(np.int64))[1:]
         regrets, talks = [], []
-        regret, spent, done, at = 0.0, 0.0, 0, 0
+        regret, chance, spent, done, at = 0.0, 0.0, 0.0, 0, 0
         for offers in world.offers(rounds=self.rounds):
             best = offers.means.max(axis=1)
+            chance += float((best - offers.means.mean(axis=1)).sum())
             started = time.process_time()
             for user, items, means, luck, top in zip(
                 offers.users.tolist(), offers.items, offers.means, offers.luck, best, strict=True
@@ -86,6 +97,7 @@ class ClusterTrial:
             regret=np.array(regrets),
             communications=np.array(talks),
             ms_per_round=1e3 * spent / self.rounds,
+            chance=chance,
         )
 
 
@@ -96,32 +108,62 @@ class ClusterOutcome:
     algorithm: ClusterAlgorithm
     runs: tuple[ClusterRun, ...]
 
+    @property
+    def rounds(self) -> int:
+        """How long the runs are."""
+        return int(self.runs[0].rounds[-1])
+
+    @property
+    def regrets(self) -> list[float]:
+        """The regret of each seed at the end."""
+        return [float(run.regret[-1]) for run in self.runs]
+
+    @property
+    def regret(self) -> float:
+        """The mean regret at the end."""
+        return float(np.mean(self.regrets))
+
+    @property
+    def communications(self) -> float:
+        """How often servers spoke to each other, the mean over seeds."""
+        return float(np.mean([run.communications[-1] for run in self.runs]))
+
+    @property
+    def ms_per_round(self) -> float:
+        """The processor time of a round in milliseconds, the mean over seeds."""
+        return float(np.mean([run.ms_per_round for run in self.runs]))
+
+    @property
+    def share_of_chance(self) -> float:
+        """The regret divided by that of a uniform draw."""
+        return self.regret / float(np.mean([run.chance for run in self.runs]))
+
     def regret_at(self, rounds: int) -> tuple[float, float]:
         """Return the mean and the standard deviation of the regret after so many rounds."""
         found = [float(np.interp(rounds, run.rounds, run.regret)) for run in self.runs]
         return float(np.mean(found)), float(np.std(found, ddof=1)) if len(found) > 1 else 0.0
 
-    def row(self, rounds: int) -> dict[str, Any]:
-        """Return the row that programs read, after so many rounds."""
-        mean, deviation = self.regret_at(rounds)
-        talks = [float(np.interp(rounds, run.rounds, run.communications)) for run in self.runs]
+    def row(self) -> dict[str, Any]:
+        """Return the row that programs read, after all rounds that were played."""
+        mean, deviation = self.regret_at(self.rounds)
         return {
-            "algorithm": self.algorithm.name,
+            "algorithm": self.algorithm.algorithm,
             "reading": self.algorithm.reading,
             "epsilon": self.algorithm.epsilon,
             "delta": self.algorithm.delta,
             "trigger": self.algorithm.trigger,
             "protects": self.algorithm.protects,
+            "rounds": self.rounds,
             "regret_mean": mean,
             "regret_std": deviation,
-            "communications": float(np.mean(talks)),
-            "ms_per_round": float(np.mean([run.ms_per_round for run in self.runs])),
+            "communications": self.communications,
+            "ms_per_round": self.ms_per_round,
         }
 
-    def detail(self, rounds: int) -> dict[str, Any]:
+    def detail(self) -> dict[str, Any]:
         """Return the row with the curves of every seed."""
         return {
-            **self.row(rounds),
+            **self.row(),
             "curve": {
                 "rounds": self.runs[0].rounds.tolist(),
                 "regret": [run.regret.tolist() for run in self.runs],

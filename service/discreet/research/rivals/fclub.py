@@ -142,7 +142,12 @@ class CLUB(_Shared):
 
 
 class SCLUB(_Shared):
-    """Clusters as sets that split and merge, on every server for itself."""
+    """Clusters as sets that split and merge, on every server for itself.
+
+    `programmed` is as the program of the paper on CDP-FCLUB-DC has it: users are compared with
+    their cluster as it was when the stage began, and a server's cluster with the highest number is
+    never joined with another.
+    """
 
     def __init__(
         self,
@@ -152,13 +157,23 @@ class SCLUB(_Shared):
         rounds: int,
         confidence: float = 0.05,
         split: float = 2.0,
+        programmed: bool = False,
     ) -> None:
         super().__init__(
             servers=servers, dimensions=dimensions, rounds=rounds, confidence=confidence
         )
-        self._split = split
+        self._split, self._programmed = split, programmed
         self._round, self._stage = 0, 1
         self._checked = np.zeros(len(self.servers), dtype=np.bool_)
+        # The number of each user's cluster on the server; a new one takes the lowest that is free.
+        self._number = np.zeros(len(self.servers), dtype=np.int64)
+        self._begin_stage()
+
+    def _begin_stage(self) -> None:
+        self._checked[:] = False
+        # By user: the cluster that she was in, as it was.
+        self._estimate_before = self.models.estimate[self.home]
+        self._count_before = self.models.count[self.home]
 
     def learn(self, user: int, x: Floats, y: float) -> None:
         """Update; split this user off if she is unlike her cluster; join clusters alike."""
@@ -168,9 +183,14 @@ class SCLUB(_Shared):
         home = int(self.home[user])
         mates = np.flatnonzero(self.home == home)
         if len(mates) > 1:
-            reach = _certain(self.users.count[user]) + _certain(self.models.count[home])
-            gap = self.users.estimate[user] - self.models.estimate[home]
+            estimate, count = self.models.estimate[home], self.models.count[home]
+            if self._programmed:
+                estimate, count = self._estimate_before[user], self._count_before[user]
+            reach = _certain(self.users.count[user]) + _certain(count)
+            gap = self.users.estimate[user] - estimate
             if float(gap @ gap) > (self._split * reach) ** 2:
+                taken = set(self._number[self.servers == self.servers[user]].tolist())
+                self._number[user] = min(set(range(len(taken) + 1)) - taken)
                 self._gather(np.array([user]))
                 self._gather(mates[mates != user])
                 return
@@ -179,16 +199,21 @@ class SCLUB(_Shared):
             self._join(home, mates)
         if self._round >= 2**self._stage:
             self._stage += 1
-            self._checked[:] = False
+            self._begin_stage()
 
     def _join(self, home: int, mates: Labels) -> None:
-        around = np.unique(self.home[self.servers == self.servers[home]])
-        for other in around:
+        here = self.servers == self.servers[home]
+        last = self._number[here].max() if self._programmed else -1
+        for other in np.unique(self.home[here]):
             theirs = np.flatnonzero(self.home == other)
             if other == home or not self._checked[theirs].all():
+                continue
+            if last in (self._number[home], self._number[other]):
                 continue
             reach = _certain(self.models.count[home]) + _certain(self.models.count[other])
             gap = self.models.estimate[home] - self.models.estimate[other]
             if float(gap @ gap) < (self._split / 2 * reach) ** 2:
-                self._gather(np.sort(np.concatenate([mates, theirs])))
+                together = np.sort(np.concatenate([mates, theirs]))
+                self._number[together] = self._number[together].min()
+                self._gather(together)
                 return

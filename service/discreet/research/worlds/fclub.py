@@ -11,8 +11,10 @@ tastes of length 1, so a reward is 1 with probability x.theta = (1 + direction.t
   neighbours, so a server holds one or two clusters; `mixed`, every server holds all of them.
 - `rated`: tastes and items from a table of who liked what, by truncated singular value
   decomposition. Every user is a different person with a taste of their own, and there are no true
-  clusters. (The matrices that the authors' program loads for MovieLens hold ten distinct users.)
-  It is an empirical model made from the table; regret is exact for the model.
+  clusters. It is an empirical model made from the table; regret is exact for the model.
+- `rated_clusters`: the paper's MovieLens. Users of such a table in `clusters` groups of like taste,
+  each user with the taste of the group's centre, and fresh directions for items. (The matrices that
+  the authors' program loads were made so, with ten groups; the paper says four.)
 """
 
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.cluster.vq import kmeans2
 
 from discreet.errors import InvalidArgument
 from discreet.research.worlds.environments import Floats, seeded
@@ -103,6 +106,29 @@ def synthetic(
         servers=place * servers // users,
         tastes=np.asarray(basis[:, :clusters].T[cluster], dtype=np.float64),
         offered=offered,
+        seed=seed,
+    )
+
+
+def rated_clusters(
+    table: Floats,
+    seed: int,
+    *,
+    users: int = 40,
+    clusters: int = 4,
+    servers: int = 5,
+    dimensions: int = 10,
+) -> LinearWorld:
+    """Return a world of a few tastes, found in a table of who liked what; users are in blocks."""
+    tastes, _ = factors(table, rank=dimensions - 1)
+    if len(tastes) < clusters:
+        raise InvalidArgument("data", f"has fewer than {clusters} users")
+    rng = seeded("fclub tastes", seed, 0)
+    centres, _ = kmeans2(tastes, clusters, minit="++", rng=rng)
+    place = np.arange(users)
+    return LinearWorld(
+        servers=place * servers // users,
+        tastes=_directed(np.asarray(centres, dtype=np.float64))[place * clusters // users],
         seed=seed,
     )
 
