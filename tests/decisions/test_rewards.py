@@ -228,7 +228,7 @@ async def test_feedback_that_comes_while_silence_is_counted_is_not_lost(
 
     def late(records: Sequence[FeedbackRecord]) -> Awaitable[Any]:
         store.learn = learn  # type: ignore[method-assign]
-        store.learn([recommender._record(pending)])
+        store.learn(recommender._records([pending]))
         return store.learn(records)
 
     store.learn = late  # type: ignore[method-assign]

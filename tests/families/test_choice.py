@@ -159,6 +159,27 @@ def test_a_private_choice_follows_the_exponential_mechanism() -> None:
         assert counts[slot] / 20_000 == pytest.approx(share, abs=0.02)
 
 
+@pytest.mark.parametrize("choice", [UtilityChoice(1.5), UtilityChoice(99.0), UtilityChoice(None)])
+def test_what_is_drawn_for_many_is_what_is_drawn_for_each(choice: UtilityChoice) -> None:
+    """With the same bits; an epsilon of 99 needs weights beyond 64 bits."""
+    utilities = np.random.default_rng(0).random((30, 7))
+    together = choice.draw_each(utilities, [1] * 30, SeededNoise(8))
+    noise = SeededNoise(8)
+    alone = [choice.draw(row, 1, noise) for row in utilities]
+    assert [[one.slot for one in row] for row in together] == [[o.slot for o in r] for r in alone]
+    for ours, theirs in zip(together, alone, strict=True):
+        assert ours[0].propensity == pytest.approx(theirs[0].propensity, rel=1e-12)
+
+
+@pytest.mark.parametrize("choice", [UtilityChoice(1.0, 2), UtilityChoice(None), BestChoice(1.0)])
+def test_lists_of_many_are_as_long_as_each_asked_for(choice: UtilityChoice) -> None:
+    drawn = choice.draw_each(np.zeros((3, 4)), [1, 2, 9], SeededNoise(1))
+    most = 2 if choice.slots else 4
+    assert [len(row) for row in drawn] == [1, 2, most]
+    assert all(len({one.slot for one in row}) == len(row) for row in drawn)
+    assert choice.draw_each(np.zeros((2, 0)), [1, 1], SeededNoise(1)) == [(), ()]
+
+
 def test_utilities_beyond_their_range_are_cut() -> None:
     (choice,) = UtilityChoice(1.0).draw(np.array([-5.0, 9.0]), 1, SeededNoise(1))
     assert choice.slot in (0, 1)

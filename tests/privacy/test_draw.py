@@ -9,15 +9,19 @@ from discreet.audit.examine_samples import entropy_evidence
 from discreet.errors import InvalidArgument
 from discreet.privacy.draw import (
     BIAS,
+    MOST,
     SPARE,
     draw_below,
+    draw_below_each,
     draw_counted,
     draw_index,
     draw_narrow,
+    draw_narrow_each,
     draw_wide,
     to_limbs,
 )
 from discreet.privacy.noise import Integers, SystemNoise
+from discreet.research.noise import SeededNoise
 from tests.privacy.shapes import ALARM
 
 
@@ -178,3 +182,23 @@ def test_too_few_bits_are_refused() -> None:
     with pytest.raises(InvalidArgument) as refusal:
         draw_below(2**63, SystemNoise())
     assert refusal.value.argument == "bits"
+
+
+def test_draws_for_many_are_those_for_each() -> None:
+    totals = [1, 7, 2**62, MOST]
+    together = draw_below_each(totals, SeededNoise(3))
+    noise = SeededNoise(3)
+    assert together == [draw_below(total, noise) for total in totals]
+    assert draw_below_each([], SeededNoise(3)) == []
+    for wrong in ([1, 0], [MOST + 1]):
+        with pytest.raises(InvalidArgument):
+            draw_below_each(wrong, SeededNoise(3))
+
+
+def test_rows_are_drawn_from_as_each_alone() -> None:
+    rows = [[1, 2, 3, 4], [0, 7, 0, 1], [2**61, 0, 1, 2**61], [0, 0, 0, 5]]
+    for seed in range(20):
+        together = draw_narrow_each(np.array(rows, dtype=np.int64), SeededNoise(seed))
+        noise = SeededNoise(seed)
+        alone = [draw_narrow(np.array(row, dtype=np.int64), noise) for row in rows]
+        assert together.tolist() == alone

@@ -316,15 +316,41 @@ class UtilityChoice:
         if self._mechanism is None:
             best = np.argsort(-utilities, kind="stable")[:count]
             return tuple(Choice(int(position), 1.0) for position in best)
-        left = np.ones(len(utilities), dtype=np.int64)
+        return self._drawn_after((), np.clip(utilities, 0.0, 1.0), count, noise)
+
+    def draw_each(
+        self, utilities: Floats, limits: Sequence[int], noise: NoiseSource
+    ) -> list[tuple[Choice, ...]]:
+        """Return what `draw` returns for each row of utilities; the first items together."""
+        items = utilities.shape[1]
+        if self._mechanism is None or not utilities.size:
+            pairs = zip(utilities, limits, strict=True)
+            return [self.draw(row, limit, noise) for row, limit in pairs]
         values = np.clip(utilities, 0.0, 1.0)
-        choices = []
-        for _ in range(count):
+        firsts, shares = self._mechanism.choose_each(utilities=values, noise=noise)
+        choices: list[tuple[Choice, ...]] = [
+            (choice,) for choice in map(Choice, firsts, shares.tolist())
+        ]
+        for row, limit in enumerate(limits):
+            count = min(self.most_drawn(limit), items)
+            if count > 1:
+                choices[row] = self._drawn_after(choices[row], values[row], count, noise)
+        return choices
+
+    def _drawn_after(
+        self, choices: tuple[Choice, ...], values: Floats, count: int, noise: NoiseSource
+    ) -> tuple[Choice, ...]:
+        """Return the choices and as many further ones as make `count`."""
+        assert self._mechanism is not None
+        left = np.ones(len(values), dtype=np.int64)
+        left[[choice.slot for choice in choices]] = 0
+        drawn = list(choices)
+        while len(drawn) < count:
             shares = self._mechanism.probabilities(values, left)
             position = self._mechanism.choose(utilities=values, noise=noise, base=left).value
-            choices.append(Choice(position, float(shares[position])))
+            drawn.append(Choice(position, float(shares[position])))
             left[position] = 0
-        return tuple(choices)
+        return tuple(drawn)
 
 
 class BestChoice(UtilityChoice):
@@ -343,6 +369,12 @@ class BestChoice(UtilityChoice):
         """Return what an answer releases: nothing if there is at most one item to choose from."""
         draws = min(self.most_drawn(limit), available - 1)
         return repeated(RandomisedResponse(self._response.epsilon), max(0, draws))
+
+    def draw_each(
+        self, utilities: Floats, limits: Sequence[int], noise: NoiseSource
+    ) -> list[tuple[Choice, ...]]:
+        """Return what `draw` returns for each row of utilities."""
+        return [self.draw(row, limit, noise) for row, limit in zip(utilities, limits, strict=True)]
 
     def draw(self, utilities: Floats, limit: int, noise: NoiseSource) -> tuple[Choice, ...]:
         """Return the positions of different items, with their propensities."""

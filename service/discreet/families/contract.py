@@ -18,7 +18,7 @@ Nothing here reads shared sums: only the releaser does (`discreet.decisions.rele
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -54,6 +54,7 @@ Blocks = Mapping[bytes, Vector]
 """Gathered sums, by block."""
 
 M = TypeVar("M")
+T = TypeVar("T")
 
 
 class Recommender(DecidingRecommender[M]):
@@ -75,6 +76,12 @@ class Recommender(DecidingRecommender[M]):
     @abstractmethod
     def learn(self, pending: PendingDecision, position: int, reward: float) -> Lesson:
         """Return what feedback on one of the decision's items adds to the sums, and its price."""
+
+    def lessons(
+        self, many: Sequence[tuple[PendingDecision, int, float]]
+    ) -> list[Lesson | DiscreetError]:
+        """Return what `learn` returns, or raises, for each of many."""
+        return [tried(self.learn, *each) for each in many]
 
     def position_of(self, pending: PendingDecision, item: str | None) -> int:
         """Return which of the recommended items the feedback is about."""
@@ -121,26 +128,39 @@ class Recommender(DecidingRecommender[M]):
         self, many: Sequence[PendingFeedback]
     ) -> list[Receipt | DiscreetError]:
         """Count each once, learning from it if it can be paid for."""
-        records: list[FeedbackRecord] = []
-        failed: dict[int, DiscreetError] = {}
-        for place, one in enumerate(many):
-            try:
-                records.append(self._record(one))
-            except DiscreetError as error:
-                failed[place] = error
-        learned = iter(await self.store.learn(records) if records else ())
+        records = self._records(many)
+        wanted = [one for one in records if isinstance(one, FeedbackRecord)]
+        learned = iter(await self.store.learn(wanted) if wanted else ())
         receipts: list[Receipt | DiscreetError] = []
-        for place, one in enumerate(many):
-            outcome = failed.get(place) or next(learned)
+        for one, record in zip(many, records, strict=True):
+            outcome = record if isinstance(record, DiscreetError) else next(learned)
             receipts.append(
                 await self._receipt(one, outcome) if isinstance(outcome, Learned) else outcome
             )
         return receipts
 
-    def _record(self, one: PendingFeedback) -> FeedbackRecord:
+    def _records(self, many: Sequence[PendingFeedback]) -> list[FeedbackRecord | DiscreetError]:
+        """Return what is asked of the store for each, or why nothing is."""
+        places = [tried(self.place_of, one) for one in many]
+        asked = [
+            (one.pending, place, one.feedback.reward)
+            for one, place in zip(many, places, strict=True)
+            if not isinstance(place, DiscreetError)
+        ]
+        lessons = iter(self.lessons(asked))
+        records: list[FeedbackRecord | DiscreetError] = []
+        for one, place in zip(many, places, strict=True):
+            if isinstance(place, DiscreetError):
+                records.append(place)
+                continue
+            lesson = next(lessons)
+            records.append(
+                lesson if isinstance(lesson, DiscreetError) else self._record(one, place, lesson)
+            )
+        return records
+
+    def _record(self, one: PendingFeedback, position: int, lesson: Lesson) -> FeedbackRecord:
         pending, feedback = one.pending, one.feedback
-        position = self.place_of(one)
-        lesson = self.learn(pending, position, feedback.reward)
         budget = self.feedback_budget
         return FeedbackRecord(
             principal=pending.principal,
@@ -256,3 +276,11 @@ class Recommender(DecidingRecommender[M]):
             report = UNPROTECTED if policy is None else policy.report(found.ledger, account)
             reports.append(report)
         return reports[0], reports[1]
+
+
+def tried(call: Callable[..., T], *arguments: Any) -> T | DiscreetError:
+    """Return what a call returns, or the error that it raises."""
+    try:
+        return call(*arguments)
+    except DiscreetError as error:
+        return error

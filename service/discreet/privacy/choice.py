@@ -174,6 +174,16 @@ class ExponentialMechanism:
         points = self._points(utilities)
         return Released(self._table.draw(points, self._multiples(base, points), noise), self._event)
 
+    def choose_each(self, *, utilities: Floats, noise: NoiseSource) -> tuple[list[int], Floats]:
+        """Return the slot of one arm for each row of utilities, and its probability.
+
+        The rows are different people's, and their draws are independent: each is what `choose`
+        releases. For a caller that has its events already.
+        """
+        points = self._points(utilities.ravel(), arms=utilities.shape[1])
+        chosen, shares = self._table.draw_each(points.reshape(utilities.shape), noise)
+        return chosen.tolist(), shares
+
     def choose_several(
         self, *, utilities: Floats, count: int, noise: NoiseSource, base: Base | None = None
     ) -> Released[tuple[int, ...]]:
@@ -192,9 +202,9 @@ class ExponentialMechanism:
             left[chosen[-1]] = 0
         return Released(tuple(chosen), Repeated(self._event, count))
 
-    def _points(self, utilities: Floats) -> Points:
+    def _points(self, utilities: Floats, *, arms: int | None = None) -> Points:
         values = check_utilities(utilities, self.lower, self.upper)
-        if len(values) > self._table.most_base:
+        if (arms or len(values)) > self._table.most_base:
             raise InvalidArgument("utilities", f"must be at most {self._table.most_base} arms")
         return ((values - self.lower) * self._factor + 0.5).astype(np.int64)
 

@@ -57,6 +57,18 @@ def draw_below(total: int, noise: NoiseSource, *, bits: int = BITS) -> int:
     return (noise.bits(bits) * total) >> bits
 
 
+def draw_below_each(totals: Sequence[int], noise: NoiseSource) -> list[int]:
+    """Return what `draw_below` returns for each of these, independently; the bits come at once."""
+    if min(totals, default=1) < 1 or max(totals, default=1) > MOST:
+        raise InvalidArgument("totals", f"must be between 1 and {MOST}")
+    size = BITS // 8
+    content = noise.bits(BITS * len(totals)).to_bytes(size * len(totals), "little")
+    return [
+        (int.from_bytes(content[start : start + size], "little") * total) >> BITS
+        for start, total in zip(range(0, len(content), size), totals, strict=True)
+    ]
+
+
 def draw_index(
     weights: npt.NDArray[np.integer] | npt.NDArray[np.object_] | Sequence[int],
     noise: NoiseSource,
@@ -87,6 +99,17 @@ def draw_narrow(weights: npt.NDArray[np.int64], noise: NoiseSource) -> int:
     """Draw from weights known to be non-negative, not all 0, and to sum to at most `MOST`."""
     cumulative = weights.cumsum()
     return int(cumulative.searchsorted(draw_below(int(cumulative[-1]), noise), side="right"))
+
+
+def draw_narrow_each(weights: npt.NDArray[np.int64], noise: NoiseSource) -> npt.NDArray[np.intp]:
+    """Return what `draw_narrow` returns for each row, independently.
+
+    Every interval's end is compared with the row's number: as much is done for any index.
+    """
+    cumulative = weights.cumsum(axis=1)
+    drawn = np.array(draw_below_each(cumulative[:, -1].tolist(), noise), dtype=np.int64)
+    chosen: npt.NDArray[np.intp] = np.add.reduce(cumulative <= drawn[:, None], axis=1)
+    return chosen
 
 
 def draw_counted(weights: Sequence[int], noise: NoiseSource, *, bits: int) -> int:

@@ -16,11 +16,21 @@ import numpy.typing as npt
 
 from discreet.errors import InvalidArgument
 from discreet.privacy.charges import decimal
-from discreet.privacy.draw import BIAS, MOST, Limbs, Multiples, draw_narrow, draw_wide, to_limbs
+from discreet.privacy.draw import (
+    BIAS,
+    MOST,
+    Limbs,
+    Multiples,
+    draw_narrow,
+    draw_narrow_each,
+    draw_wide,
+    to_limbs,
+)
 from discreet.privacy.noise import NoiseSource
 
 Points = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.int64] | npt.NDArray[np.object_]
+Shares = npt.NDArray[np.float64]
 
 MOST_OCTAVES = 1000
 """The most factors of 2 between the weights of the best and the worst utility."""
@@ -115,6 +125,13 @@ class NarrowTable:
         weights = self._entries.take(points)
         return draw_narrow(weights if base is None else weights * base, noise)
 
+    def draw_each(self, points: Points, noise: NoiseSource) -> tuple[Points, Shares]:
+        """Draw one of the arms of each row, independently; return them with their probability."""
+        weights = self._entries.take(points)
+        chosen = draw_narrow_each(weights, noise)
+        totals = np.add.reduce(weights, axis=1)
+        return chosen, weights[np.arange(len(chosen)), chosen] / totals
+
 
 class WideTable:
     """Weights of any width, summed in columns of 32-bit digits."""
@@ -133,6 +150,13 @@ class WideTable:
     def draw(self, points: Points, base: Multiples | None, noise: NoiseSource) -> int:
         """Draw one of the arms at these grid points."""
         return draw_wide(self._limbs[points], noise, base=base)
+
+    def draw_each(self, points: Points, noise: NoiseSource) -> tuple[Points, Shares]:
+        """Draw one of the arms of each row, independently; return them with their probability."""
+        chosen = [self.draw(row, None, noise) for row in points]
+        weights = [self.weights(row, None) for row in points]
+        shares = [row[at] / row.sum() for row, at in zip(weights, chosen, strict=True)]
+        return np.array(chosen, dtype=np.int64), np.array(shares, dtype=np.float64)
 
 
 def weight_table(epsilon: float, steps: int, stride: int) -> NarrowTable | WideTable:

@@ -63,8 +63,7 @@ def test_blocks_of_records_add_up_to_the_vector_of_all() -> None:
     rewards = rng.choice([0.0, 0.3, 1.0], 50)
     model = model_of(rng.normal(size=learner.dimension))
     blocks: dict[bytes, Integers] = {}
-    for row in range(50):
-        added = learner.increments(model, rows.between(row, row + 1), float(rewards[row]))
+    for added in learner.increments(model, rows, rewards):
         for block, increments in added.items():
             vector = blocks.setdefault(block, np.zeros(SLICE, dtype=np.int64))
             for field, amount in increments:
@@ -76,7 +75,8 @@ def test_blocks_of_records_add_up_to_the_vector_of_all() -> None:
 
 
 def test_a_record_that_teaches_nothing_is_counted() -> None:
-    added = LEARNER.increments(model_of([9.0, 0, 0, 0, 0, 0]), rows_of(([0], [1.0])), 1)
+    known = model_of([9.0, 0, 0, 0, 0, 0])
+    (added,) = LEARNER.increments(known, rows_of(([0], [1.0])), np.ones(1))
     assert added == {COUNT: [(0, LEARNER.count_steps)]}
 
 

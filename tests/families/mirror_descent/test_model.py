@@ -82,6 +82,37 @@ def test_margins_without_crossing_are_those_of_crossed_rows() -> None:
     assert ranking(crossing=CROSSING).margins(model, asked) == pytest.approx(crossed, abs=1e-4)
 
 
+def test_margins_that_were_worked_out_ahead_are_the_same_for_every_client(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = model_of(np.random.default_rng(1).normal(size=19))
+    rows = read_rows([([0, 2], [1.0, 0.5]), ([], []), ([0, 2], [1.0, 0.5])], dimension=4)
+    clients = [
+        read_rows([pair], dimension=3) for pair in (([], []), ([1], [0.4]), ([0, 2], [0.3, -1.5]))
+    ]
+    plain = ranking(crossing=CROSSING)
+    for client in clients:
+        whole = plain.margins(model, question(rows, features=client, whole=True))
+        named = plain.margins(model, question(rows.take([0, 1, 2]), features=client))
+        assert whole == pytest.approx(named, abs=1e-12)
+        assert whole[0] == whole[2], "equals are equal to the last bit: they are in random order"
+    monkeypatch.setattr("discreet.families.mirror_descent.model._MOST_CROSSED", 0)
+    other = model_of(model.weights)
+    for client in clients:
+        late = plain.margins(other, question(rows, features=client, whole=True))
+        known = plain.margins(model, question(rows, features=client, whole=True))
+        assert late == pytest.approx(known, abs=1e-12)
+
+
+def test_questions_about_other_rows_are_ranked_beside_each_other() -> None:
+    model = model_of([5.0, -5.0, 0, 0], reach=0.5)
+    liked = read_rows([([0], [1.0]), ([1], [1.0])], dimension=4)
+    turned = read_rows([([1], [1.0]), ([0], [1.0]), ([1], [1.0])], dimension=4)
+    asked = [question(rows, limit=1) for rows in (liked, turned, liked, turned.take([]))]
+    ranked = ranking().rank(model, asked, SeededNoise(0))
+    assert places(ranked) == [[0], [1], [0], []]
+
+
 def test_items_are_ranked_for_the_client() -> None:
     weights = np.zeros(19)
     weights[7 + 0 * 4 + 0] = 1.0  # client feature 0 likes item feature 0
@@ -105,8 +136,10 @@ def test_the_same_noise_gives_the_same_answers_and_a_question_does_not_see_the_o
     two = ranking(epsilon, exploration=0.5).rank(model, asked, SeededNoise(4))
     assert one == two
     assert (ITEMS.values == before).all()
-    alone = ranking(epsilon, exploration=0.5).rank(model, asked[:1], SeededNoise(4))
-    assert alone[0] == one[0]
+    # One draw a question, and no coins: the first is drawn with the same bits in any company.
+    single = [replace(each, limit=1) for each in asked]
+    together = ranking(epsilon).rank(model, single, SeededNoise(4))
+    assert ranking(epsilon).rank(model, single[:1], SeededNoise(4)) == together[:1]
 
 
 def test_equal_margins_and_blank_models_are_in_random_order() -> None:

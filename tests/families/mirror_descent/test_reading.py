@@ -124,7 +124,7 @@ def test_thirteen_candidates_of_a_hundred_features_fit_an_id(answers: Any) -> No
 def test_a_record_is_crossed_and_clipped() -> None:
     recommender = built(node(**CROSSED))
     question = recommender.question(ask(candidates=["opera"], features=Sparse([1], [2.0])))
-    row = recommender._reader.record(question.features, question.rows)
+    row = recommender._reader.records(question.features, question.rows)
     expected = np.zeros(19)
     expected[[1, 3, 5, 11, 13]] = [2, 1, 0.5, 2, 1]
     found = np.zeros(19)

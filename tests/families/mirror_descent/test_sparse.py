@@ -14,8 +14,10 @@ from discreet.families.mirror_descent.sparse import (
     STEPS,
     Crossing,
     SparseRows,
+    joined,
     norms,
     on_grid,
+    read_row,
     read_rows,
 )
 
@@ -120,6 +122,61 @@ def test_crossing_multiplies_every_pair() -> None:
         assert dense(crossed, 19)[row].tolist() == expected.tolist()
         part = crossed.take([row]).indices
         assert (np.diff(part) > 0).all()
+
+
+def test_every_item_is_crossed_with_its_own_client() -> None:
+    crossing = Crossing(clients=3, items=4)
+    clients = rows_of(([0, 2], [1.0, 0.5]), ([], []), ([1], [2.0]), ([0], [3.0]), dimension=3)
+    items = rows_of(([1, 3], [2.0, -1.0]), ([0], [1.0]), ([], []), ([2], [0.5]), dimension=4)
+    together = crossing.crossed(clients, items)
+    for row in range(4):
+        alone = crossing.crossed(clients.take([row]), items.take([row]))
+        assert together.take([row]).indices.tolist() == alone.indices.tolist()
+        assert together.take([row]).values.tolist() == alone.values.tolist()
+    assert dense(together, 19)[2].tolist() == [0, 2.0, *[0] * 17]
+
+
+def test_rows_that_were_alone_are_joined() -> None:
+    rows = rows_of(([1, 3], [2.0, -1.0]), ([], []), ([0], [1.0]))
+    again = joined([rows.between(at, at + 1) for at in range(3)])
+    assert again.offsets.tolist() == rows.offsets.tolist()
+    assert again.indices.tolist() == rows.indices.tolist()
+    assert again.values.tolist() == rows.values.tolist()
+    assert len(joined([])) == 0
+
+
+@pytest.mark.parametrize(
+    ("indices", "values"),
+    [
+        ([1, 2], [1.0]),
+        ([1, 2, 3, 4], [1.0] * 4),
+        ([2, 1], [1.0, 1.0]),
+        ([1, 1], [1.0, 1.0]),
+        ([-1], [1.0]),
+        ([6], [1.0]),
+        ([1.5], [1.0]),
+        ([2**70], [1.0]),
+        ([1], ["a"]),
+        ([1], [1e7]),
+        ([1], [math.nan]),
+        ([1, 2], [math.inf, -math.inf]),
+    ],
+)
+def test_a_row_by_itself_is_refused_as_among_others(indices: list[Any], values: list[Any]) -> None:
+    with pytest.raises(InvalidArgument) as alone:
+        read_row(indices, values, dimension=6, most=3, name="features[0]")
+    with pytest.raises(InvalidArgument) as among:
+        read_rows([(indices, values)], dimension=6, most=3)
+    assert str(alone.value) == str(among.value)
+
+
+def test_a_row_by_itself_is_read_as_among_others() -> None:
+    for indices, values in (([], []), ([5], [-1e6]), ([0, 2, 5], [1, 2.5, 0.0])):
+        alone = read_row(indices, values, dimension=6, most=3, name="features")
+        among = read_rows([(indices, values)], dimension=6, most=3)
+        assert alone.offsets.tolist() == among.offsets.tolist()
+        assert alone.indices.tolist() == among.indices.tolist()
+        assert alone.values.tolist() == among.values.tolist()
 
 
 def test_crossing_without_a_client_is_the_item() -> None:

@@ -44,6 +44,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -123,15 +124,19 @@ class MirrorLearner:
         return np.trunc(rows.steps * factors[rows.row_of]).astype(np.int64)
 
     def increments(
-        self, model: MirrorModel, row: GridRows, reward: float
-    ) -> Mapping[bytes, list[tuple[int, int]]]:
-        """Return what one record adds to fields of blocks."""
-        amounts = self.gradients(model, row, np.array([reward]))
-        added: dict[bytes, list[tuple[int, int]]] = {COUNT: [(0, self.count_steps)]}
-        for index, amount in zip(row.indices.tolist(), amounts.tolist(), strict=True):
-            if amount:
-                added.setdefault(block_of(index), []).append((index % SLICE, amount))
-        return added
+        self, model: MirrorModel, rows: GridRows, rewards: Floats
+    ) -> list[Mapping[bytes, list[tuple[int, int]]]]:
+        """Return what each record adds to fields of blocks."""
+        amounts = self.gradients(model, rows, rewards).tolist()
+        indices, ends = rows.indices.tolist(), rows.offsets.tolist()
+        found: list[Mapping[bytes, list[tuple[int, int]]]] = []
+        for start, end in pairwise(ends):
+            added: dict[bytes, list[tuple[int, int]]] = {COUNT: [(0, self.count_steps)]}
+            for index, amount in zip(indices[start:end], amounts[start:end], strict=True):
+                if amount:
+                    added.setdefault(block_of(index), []).append((index % SLICE, amount))
+            found.append(added)
+        return found
 
     # Releases.
 

@@ -28,6 +28,8 @@ Gradients = npt.NDArray[np.floating]
 
 _HEAD = struct.Struct("<dd")
 _COIN_BITS = 32
+_MOST_CROSSED = 2**20
+"""Numbers that are worked out ahead for a catalogue."""
 _SEED_BITS = 64
 
 
@@ -80,6 +82,47 @@ def read_sums(content: bytes, dimension: int) -> NodeSums:
     return NodeSums(gradients.astype(np.float64), count, squares)
 
 
+class CrossedRows:
+    """Rows as a model sees them once they are crossed with a client's features.
+
+    w.x of a crossed row is linear in the item and in the client, so no crossed row is made: what a
+    client's feature adds to each row's w.x is a vector, and there is one for every feature. They
+    are made `ahead` for all features if they are few, whichever features clients have.
+    """
+
+    def __init__(
+        self, crossing: Crossing, weights: Weights, rows: SparseRows, *, ahead: bool
+    ) -> None:
+        self._crossing = crossing
+        self._rows = rows
+        self._places = crossing.clients + rows.indices
+        self.squares = rows.sums(rows.values**2)
+        self._plain = rows.sums(weights[self._places] * rows.values)
+        self._filled = np.flatnonzero(rows.lengths)
+        self._by_feature: Floats | None = None
+        if ahead and crossing.clients * max(len(rows.indices), len(rows)) <= _MOST_CROSSED:
+            self._by_feature = self._of(weights, np.arange(crossing.clients))
+
+    def _of(self, weights: Weights, features: npt.NDArray[np.int64]) -> Floats:
+        """Return what these features of a client add to each row, alone and by their products."""
+        found = np.empty((len(features), len(self._rows)))
+        found[:] = weights[features, None]
+        if len(self._filled):
+            shifts = self._crossing.items * (1 + features)
+            products = weights[self._places + shifts[:, None]] * self._rows.values
+            # Row by row, so that equal rows have equal sums.
+            starts = self._rows.offsets[self._filled]
+            found[:, self._filled] += np.add.reduceat(products, starts, axis=1)
+        return found
+
+    def margins(self, weights: Weights, client: SparseRows) -> Floats:
+        """Return w.x of every row crossed with a client's features."""
+        known = self._by_feature
+        parts = self._of(weights, client.indices) if known is None else known[client.indices]
+        found: Floats = self._plain + np.add.reduce(client.values[:, None] * parts, axis=0)
+        return found
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class MirrorModel:
     """What a node has released and answers from. Nothing in it is private.
@@ -96,6 +139,7 @@ class MirrorModel:
     reach: float = 1.0
     nonzeros: int = field(init=False)
     """How many features count. Known once, for no request should look at a million weights."""
+    _kept: list[tuple[SparseRows, CrossedRows]] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nonzeros", int(np.count_nonzero(self.weights)))
@@ -108,6 +152,16 @@ class MirrorModel:
     def margins(self, rows: SparseRows) -> Floats:
         """Return w.x of every row: work for the entries of the rows, whatever the dimension."""
         return rows.sums(self.weights[rows.indices] * rows.values)
+
+    def crossed(self, crossing: Crossing, rows: SparseRows, *, keep: bool) -> CrossedRows:
+        """Return how this model sees rows that are crossed; worked out once for the catalogue."""
+        for known, crossed in self._kept:
+            if known is rows:
+                return crossed
+        made = CrossedRows(crossing, self.weights, rows, ahead=keep)
+        if keep:
+            self._kept[:] = [(rows, made)]
+        return made
 
 
 def with_neighbours(own: NodeSums, neighbours: NodeSums | None) -> NodeSums:
@@ -128,6 +182,8 @@ class MirrorQuestion(Question):
     slots: npt.NDArray[np.intp]
     ids: tuple[str, ...] | None
     personal: bool
+    whole: bool = False
+    """Whether the rows are the whole catalogue's, which others ask about too."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -149,31 +205,67 @@ class MirrorRanking:
     def rank(
         self, model: MirrorModel, questions: Sequence[MirrorQuestion], noise: NoiseSource
     ) -> list[tuple[Choice, ...]]:
-        """Return the places of the best for each, drawn privately where the client is looked at."""
-        exact = UtilityChoice(None)
-        known: dict[int, Floats] = {}
-        ranked = []
-        for question in questions:
-            if not question.personal:
-                # Many ask for the same catalogue, and without a client all margins are the same.
-                margins = known.get(id(question.rows))
-                if margins is None:
-                    margins = known[id(question.rows)] = self.margins(model, question)
-                ranked.append(self._drawn(model, margins, question.limit, exact, noise))
-            else:
-                margins = self.margins(model, question)
-                ranked.append(self._drawn(model, margins, question.limit, self.choice, noise))
+        """Return the places of the best for each, drawn privately where the client is looked at.
+
+        Those that ask about the same rows are ranked together.
+        """
+        together: dict[tuple[int, bool], list[int]] = {}
+        for row, question in enumerate(questions):
+            together.setdefault((id(question.rows), question.personal), []).append(row)
+        ranked: list[tuple[Choice, ...]] = [()] * len(questions)
+        for (_, personal), rows in together.items():
+            asked = [questions[row] for row in rows]
+            if not len(asked[0]):
+                continue
+            margins = self._margins(model, asked)
+            choice = self.choice if personal else UtilityChoice(None)
+            limits = [one.limit for one in asked]
+            for row, drawn in zip(
+                rows, self._drawn(model, margins, limits, choice, noise), strict=True
+            ):
+                ranked[row] = drawn
         return ranked
 
     def _drawn(
         self,
         model: MirrorModel,
         margins: Floats,
-        limit: int,
+        limits: Sequence[int],
         choice: UtilityChoice,
         noise: NoiseSource,
+    ) -> list[tuple[Choice, ...]]:
+        """Return what each row of margins is answered with."""
+        coins = [False] * len(limits)
+        if self.exploration:
+            side = self.exploration * 2**_COIN_BITS
+            coins = [noise.bits(_COIN_BITS) < side for _ in limits]
+        drawn: list[tuple[Choice, ...]] = []
+        if not choice.by_order and model.nonzeros:
+            # For all of them, whether they explore or not. The order of equals makes no difference
+            # to a draw by weights.
+            utilities = _utilities(model, margins, choice)
+            drawn = choice.draw_each(utilities, limits, noise)
+            alike = self.exploration / margins.shape[1]
+            drawn = [
+                (Choice(first.slot, alike + (1.0 - self.exploration) * first.propensity), *others)
+                for first, *others in drawn
+            ]
+        return [
+            drawn[row]
+            if drawn and not explores
+            else self._in_random_order(model, margins[row], limits[row], choice, explores, noise)
+            for row, explores in enumerate(coins)
+        ]
+
+    def _in_random_order(
+        self,
+        model: MirrorModel,
+        margins: Floats,
+        limit: int,
+        choice: UtilityChoice,
+        explores: bool,
+        noise: NoiseSource,
     ) -> tuple[Choice, ...]:
-        explores = noise.bits(_COIN_BITS) < self.exploration * 2**_COIN_BITS
         # Equal margins are in random order, and so is everything before anything was learned.
         order = np.random.default_rng(noise.bits(_SEED_BITS)).permutation(len(margins))
         law = self._law(model, margins, choice)
@@ -207,11 +299,26 @@ class MirrorRanking:
 
     def margins(self, model: MirrorModel, question: MirrorQuestion) -> Floats:
         """Return w.x of everything that may be recommended, features clipped as in learning."""
+        margins: Floats = self._margins(model, [question])[0]
+        return margins
+
+    def _margins(self, model: MirrorModel, questions: Sequence[MirrorQuestion]) -> Floats:
+        """Return the margins of questions about the same rows, a row each."""
+        rows = questions[0].rows
         if self.crossing is None:
-            return model.margins(question.rows)
-        return _crossed_margins(
-            self.crossing, model.weights, question.features, question.rows, self.clip
-        )
+            # Nothing but the rows counts.
+            return np.broadcast_to(model.margins(rows), (len(questions), len(rows)))
+        crossed = model.crossed(self.crossing, rows, keep=questions[0].whole)
+        margins = np.empty((len(questions), len(rows)))
+        own = np.empty((len(questions), 1))
+        for place, question in enumerate(questions):
+            features = question.features
+            margins[place] = crossed.margins(model.weights, features)
+            own[place] = features.values @ features.values
+        # The norm of a crossed row is sqrt((1 + |c|^2) (1 + |i|^2) - 1).
+        lengths = np.sqrt((1 + own) * (1 + crossed.squares) - 1)
+        margins *= np.minimum(1.0, self.clip / np.maximum(lengths, self.clip))
+        return margins
 
 
 def _utilities(model: MirrorModel, margins: Floats, choice: UtilityChoice) -> Floats:
@@ -220,23 +327,3 @@ def _utilities(model: MirrorModel, margins: Floats, choice: UtilityChoice) -> Fl
         return margins
     scaled: Floats = 0.5 + 0.5 * np.clip(margins / model.reach, -1.0, 1.0)
     return scaled
-
-
-def _crossed_margins(
-    crossing: Crossing, weights: Weights, client: SparseRows, items: SparseRows, bound: float
-) -> Floats:
-    """Return w.x of crossed rows without making them: for one client, w.x is linear in the item.
-
-    The norm of a crossed row is sqrt((1 + |c|^2) (1 + |i|^2) - 1).
-    """
-    places = crossing.clients + items.indices
-    effective = weights[places].astype(np.float64)
-    constant = 0.0
-    for feature, value in zip(client.indices.tolist(), client.values.tolist(), strict=True):
-        constant += value * float(weights[feature])
-        effective += value * weights[places + crossing.items * (1 + feature)]
-    margins = constant + items.sums(effective * items.values)
-    own = float(client.values @ client.values)
-    lengths = np.sqrt((1 + own) * (1 + items.sums(items.values**2)) - 1)
-    shortened: Floats = margins * np.minimum(1.0, bound / np.maximum(lengths, bound))
-    return shortened

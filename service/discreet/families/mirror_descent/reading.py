@@ -9,16 +9,24 @@ from discreet.errors import InvalidArgument
 from discreet.families.documents import SparseFeatures
 from discreet.families.mirror_descent.document import MirrorDescentDocument
 from discreet.families.mirror_descent.model import MirrorQuestion
-from discreet.families.mirror_descent.notes import MOST_NOTE, note_size
+from discreet.families.mirror_descent.notes import MOST_NOTE, note_size, read_note
 from discreet.families.mirror_descent.sparse import (
     MOST_NONZEROS,
     Crossing,
     GridRows,
     SparseRows,
     on_grid,
+    read_row,
     read_rows,
 )
-from discreet.families.questions import Ask, Candidate, Sparse, Vector, refuse_unused
+from discreet.families.questions import (
+    Ask,
+    Candidate,
+    PendingDecision,
+    Sparse,
+    Vector,
+    refuse_unused,
+)
 from discreet.families.stored import Slots, StoredDocument
 
 NO_FEATURES = SparseRows(np.zeros(2, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
@@ -63,6 +71,7 @@ class QuestionReader:
         self._row_of[slots] = np.arange(len(slots))
         shown = self._with_features(available(exclude=(), candidates=None))
         self._everything = self._catalogue.take(self._row_of[shown]), shown
+        self._longest = int(self._everything[0].lengths.max(initial=0))
 
     def _with_features(self, slots: Slots) -> Slots:
         return slots[self._row_of[slots] >= 0]
@@ -78,13 +87,14 @@ class QuestionReader:
         given = ask.candidates
         inline = [one for one in given or () if isinstance(one, Candidate)]
         ids: tuple[str, ...] | None = None
-        if given is not None and inline:
+        whole = given is None and not ask.exclude
+        if whole:
+            rows, slots = self._everything
+        elif given is not None and inline:
             if len(inline) != len(given):
                 raise InvalidArgument("candidates", "must be ids, or all have features")
             rows, ids = self._inline(inline, ask.exclude)
             slots = _NO_SLOTS
-        elif given is None and not ask.exclude:
-            rows, slots = self._everything
         else:
             named = [one for one in given if isinstance(one, str)] if given is not None else None
             slots = self._with_features(self._available(exclude=ask.exclude, candidates=named))
@@ -97,6 +107,7 @@ class QuestionReader:
             slots=slots,
             ids=ids,
             personal=ask.features is not None or ids is not None,
+            whole=whole,
         )
         self._require_room(question)
         return question
@@ -108,11 +119,11 @@ class QuestionReader:
             raise InvalidArgument(
                 "features", "are not used by this recommender: it has no features of clients"
             )
-        return read_rows(
-            [_pair(features, "features")],
+        return read_row(
+            *_pair(features, "features"),
             dimension=self.crossing.clients,
             most=self._most,
-            name=lambda _: "features",
+            name="features",
         )
 
     def _inline(
@@ -139,8 +150,8 @@ class QuestionReader:
 
     def _require_room(self, question: MirrorQuestion) -> None:
         """Everything that feedback will need must fit into the recommendation id."""
-        own, rows = len(question.features.indices), question.rows
-        longest = int(rows.lengths.max()) if len(rows) else 0
+        own = len(question.features.indices)
+        longest = self._longest if question.whole else int(question.rows.lengths.max(initial=0))
         if self.crossing is not None and (own + 1) * (longest + 1) - 1 > MOST_NONZEROS:
             raise InvalidArgument(
                 "features",
@@ -155,25 +166,32 @@ class QuestionReader:
 
     def note_size(self, question: MirrorQuestion) -> int:
         """Return the bytes of the note of an answer: by public facts, if answers are private."""
-        client, items = len(question.features.indices), np.sort(question.rows.lengths)[::-1]
+        client, shown = len(question.features.indices), min(question.limit, len(question))
+        items: list[int] = []
         if self._hides_lengths:
             client = self._most if question.personal and self.crossing is not None else 0
-            items = np.full(len(items), self._most)
-        shown = items[: question.limit].tolist() if question.ids is not None else ()
-        return note_size(client=client, items=shown)
+            items = [] if question.ids is None else [self._most] * shown
+        elif question.ids is not None:
+            items = np.sort(question.rows.lengths)[::-1][:shown].tolist()
+        return note_size(client=client, items=items)
 
     # What is learned from.
 
-    def record(self, client: SparseRows, item: SparseRows) -> GridRows:
-        """Return what would be learned from: one row, crossed and clipped."""
-        if self.crossing is not None:
-            item = self.crossing.crossed(client, item)
-        return on_grid(item, bound=self._clip)
+    def records(self, clients: SparseRows, items: SparseRows) -> GridRows:
+        """Return what would be learned from: a row for each client and item, crossed, clipped."""
+        rows = items if self.crossing is None else self.crossing.crossed(clients, items)
+        return on_grid(rows, bound=self._clip)
 
-    def features_of(self, slot: int) -> SparseRows | None:
-        """Return a catalogue item's features, if it has any still."""
+    def parts(self, pending: PendingDecision, position: int) -> tuple[SparseRows, SparseRows]:
+        """Return the features of a decision's client and of one of its items."""
+        note = read_note(pending.note)
+        if note.items is not None:
+            return note.client, note.items[position][1]
+        slot = pending.choices[position].slot
         row = int(self._row_of[slot]) if slot < len(self._row_of) else -1
-        return None if row < 0 else self._catalogue.take([row])
+        if row < 0:
+            raise InvalidArgument("recommendation_id", "its item has no features any more")
+        return note.client, self._catalogue.between(row, row + 1)
 
 
 def without_client(question: MirrorQuestion) -> MirrorQuestion:

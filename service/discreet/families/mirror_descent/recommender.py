@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.errors import InvalidArgument
+from discreet.errors import DiscreetError, InvalidArgument
 from discreet.families.budgets import FREE, BudgetPolicy, rho_of
 from discreet.families.cards import GuaranteeCard
 from discreet.families.choice import BestChoice, UtilityChoice, filled
-from discreet.families.contract import Recommender
+from discreet.families.contract import Recommender, tried
 from discreet.families.mirror_descent.document import MirrorDescentDocument
 from discreet.families.mirror_descent.guarantee import guarantee_card
 from discreet.families.mirror_descent.learning import MirrorLearner
@@ -27,7 +27,7 @@ from discreet.families.mirror_descent.model import (
 )
 from discreet.families.mirror_descent.notes import FeatureNote, id_digest, read_note
 from discreet.families.mirror_descent.reading import QuestionReader, without_client
-from discreet.families.mirror_descent.sparse import Floats
+from discreet.families.mirror_descent.sparse import Floats, joined
 from discreet.families.mirror_descent.sync import (
     ModelExchange,
     ModelMessage,
@@ -216,7 +216,7 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
         places = [choice.slot for choice in choices]
         carried = None
         if question.ids is None:
-            slots = question.slots[places].tolist()
+            slots = [int(question.slots[place]) for place in places]
             items = tuple(self.id_of[slot] for slot in slots)
         else:
             slots = list(range(len(places)))
@@ -239,7 +239,7 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
 
     def position_of(self, pending: PendingDecision, item: str | None) -> int:
         """Return which item is meant; candidates of the caller's own are known by a digest."""
-        carried = read_note(pending.note).items
+        carried = None if item is None else read_note(pending.note).items
         if carried is None or item is None:
             return super().position_of(pending, item)
         digest = id_digest(item)
@@ -250,16 +250,35 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
 
     def learn(self, pending: PendingDecision, position: int, reward: float) -> Lesson:
         """Return the record's gradient, evaluated at the released model. Its price is fixed."""
-        note = read_note(pending.note)
-        if note.items is not None:
-            features = note.items[position][1]
-        else:
-            found = self._reader.features_of(pending.choices[position].slot)
-            if found is None:
-                raise InvalidArgument("recommendation_id", "its item has no features any more")
-            features = found
-        row = self._reader.record(note.client, features)
-        return Lesson(self.learner.increments(self.current.model, row, reward), self._record_price)
+        (lesson,) = self.lessons([(pending, position, reward)])
+        if isinstance(lesson, DiscreetError):
+            raise lesson
+        return lesson
+
+    def lessons(
+        self, many: Sequence[tuple[PendingDecision, int, float]]
+    ) -> list[Lesson | DiscreetError]:
+        """Return the records' gradients; all of them are multiplied and clipped together."""
+        parts = [tried(self._reader.parts, pending, position) for pending, position, _ in many]
+        found = [
+            (*part, reward)
+            for part, (_, _, reward) in zip(parts, many, strict=True)
+            if not isinstance(part, DiscreetError)
+        ]
+        clients, items = (
+            joined([client for client, *_ in found]),
+            joined([one for _, one, _ in found]),
+        )
+        rewards = np.array([reward for *_, reward in found])
+        learned = iter(
+            self.learner.increments(
+                self.current.model, self._reader.records(clients, items), rewards
+            )
+        )
+        return [
+            part if isinstance(part, DiscreetError) else Lesson(next(learned), self._record_price)
+            for part in parts
+        ]
 
     # Releasing.
 

@@ -16,9 +16,12 @@ Euclidean norm and rounds towards zero, so that the *integers* have at most that
 A row that is on the grid already, with its norm within the bound, is left as it is.
 """
 
+import math
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, islice
+from operator import lt
 from typing import Self
 
 import numpy as np
@@ -125,6 +128,39 @@ def read_rows(
     return SparseRows(offsets, flat, amounts)
 
 
+def read_row(
+    indices: Sequence[int], values: Sequence[float], *, dimension: int, most: int, name: str
+) -> SparseRows:
+    """Return one pair as a row, or say what is wrong with it.
+
+    What is read with every question is looked at without numpy, whose every step costs as much for
+    a few numbers as for thousands; `read_rows` says what is wrong.
+    """
+    try:
+        flat, amounts = array("q", indices), array("d", values)
+    except (TypeError, OverflowError):
+        flat, amounts = array("q", [-1]), array("d", [0.0])
+    fine = len(flat) == len(amounts) <= most and all(map(lt, flat, islice(flat, 1, None)))
+    if fine and flat:
+        # A NaN makes the sum one, wherever it hides from the extremes.
+        small = max(amounts) <= MOST_VALUE and min(amounts) >= -MOST_VALUE
+        fine = small and math.isfinite(sum(amounts)) and flat[0] >= 0 and flat[-1] < dimension
+    if not fine:
+        return read_rows([(indices, values)], dimension=dimension, most=most, name=lambda _: name)
+    offsets = np.array([0, len(flat)], dtype=np.int64)
+    return SparseRows(offsets, np.array(flat, dtype=np.int64), np.array(amounts, dtype=np.float64))
+
+
+def joined(rows: Sequence[SparseRows]) -> SparseRows:
+    """Return rows that were alone, one below the other."""
+    lengths = [len(row.indices) for row in rows]
+    return SparseRows(
+        np.array([0, *accumulate(lengths)], dtype=np.int64),
+        np.concatenate([np.zeros(0, dtype=np.int64), *(row.indices for row in rows)]),
+        np.concatenate([np.zeros(0), *(row.values for row in rows)]),
+    )
+
+
 def _flattened(
     features: Sequence[tuple[Sequence[int], Sequence[float]]], name: Callable[[int], str]
 ) -> tuple[Integers, Floats]:
@@ -186,28 +222,32 @@ class Crossing:
         """How many features there are in all."""
         return self.clients + self.items + self.clients * self.items
 
-    def crossed(self, client: SparseRows, items: SparseRows) -> SparseRows:
-        """Return one row an item: the client's features, the item's, and their products.
+    def crossed(self, clients: SparseRows, items: SparseRows) -> SparseRows:
+        """Return a row for each item: its client's features, its own, and their products.
 
-        A row has (c + 1) * (i + 1) - 1 entries for c and i of its parts.
+        There is a row of client's features for every item, or one for all. A row has
+        (c + 1) * (i + 1) - 1 entries for c and i of its parts.
         """
-        if len(client) != 1:
-            raise InvalidArgument("client", "must be one row")
-        own, weight = client.indices, client.values
-        width = len(own) + items.lengths * (1 + len(own))
-        offsets = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
+        if len(clients) == 1:
+            clients = clients.take([0] * len(items))
+        if len(clients) != len(items):
+            raise InvalidArgument("clients", "must be one row, or as many as items")
+        own, each = clients.lengths, items.lengths
+        # A client's features after a feature -1 of value 1, whose products are the item's own.
+        factors = np.insert(clients.indices, clients.offsets[:-1], -1)
+        amounts = np.insert(clients.values, clients.offsets[:-1], 1.0)
+        factor_at = clients.offsets[:-1] + np.arange(len(clients))
+        products = (own + 1) * each
+        offsets = np.concatenate([[0], np.cumsum(own + products)]).astype(np.int64)
+        row_of = np.repeat(np.arange(len(items)), products)
+        within = np.arange(len(row_of)) - np.repeat(np.cumsum(products) - products, products)
+        factor = factor_at[row_of] + within // each[row_of]
+        item = items.offsets[row_of] + within % each[row_of]
         indices = np.empty(int(offsets[-1]), dtype=np.int64)
         values = np.empty(int(offsets[-1]))
-        # Entries of one kind lie at a fixed distance from their row's beginning.
-        starts = offsets[:-1]
-        mine = starts[:, None] + np.arange(len(own))
-        indices[mine], values[mine] = own, weight
-        within = np.arange(len(items.indices)) - items.offsets[:-1][items.row_of]
-        base = starts[items.row_of] + len(own) + within
-        indices[base], values[base] = self.clients + items.indices, items.values
-        count = items.lengths[items.row_of]
-        for place, (feature, amount) in enumerate(zip(own.tolist(), weight.tolist(), strict=True)):
-            at = base + count * (place + 1)
-            indices[at] = self.clients + self.items * (1 + feature) + items.indices
-            values[at] = items.values * amount
+        at = offsets[row_of] + own[row_of] + within
+        indices[at] = self.clients + self.items * (1 + factors[factor]) + items.indices[item]
+        values[at] = items.values[item] * amounts[factor]
+        mine = np.arange(len(clients.indices)) + (offsets - clients.offsets)[:-1][clients.row_of]
+        indices[mine], values[mine] = clients.indices, clients.values
         return SparseRows(offsets, indices, values)
