@@ -7,6 +7,7 @@ tests/end_to_end/test_socket.py.
 import pytest
 
 from discreet.protocol import SHORT_BODY
+from tests.api.conftest import KEY
 from tests.front import fronting, statuses
 from tests.front import post as request_to
 
@@ -131,3 +132,48 @@ async def test_entries_of_a_batch_count_as_requests() -> None:
         answer = await front.talk(batch, batch, ask("bob"), finished=True)
         assert statuses(answer) == [200, 429, 429]
         assert await front.spent("bob") == 0.0
+
+
+async def test_the_same_head_is_parsed_once_and_answered_alike() -> None:
+    async with fronting() as front:
+        asked = [ask("ada"), ask("bob", "[0.25,0.5]"), ask("eve"), ask("ada")]
+        for request in asked:
+            assert statuses(await front.talk(request, finished=True)) == [200]
+        assert front.ways == ["short", "short"], "two lengths of a body"
+        assert [await front.spent(each) for each in ("ada", "bob", "eve")] == [2.0, 1.0, 1.0]
+        wrong = ask("ada", "[0.5,1.5]")  # as long as one that is known
+        assert statuses(await front.talk(wrong, finished=True)) == [422]
+        assert front.ways == ["short", "short"]
+        assert front.live["admission"].in_flight == 0
+
+
+async def test_requests_in_pieces_or_behind_another_are_answered_too() -> None:
+    async with fronting() as front:
+        one = ask("ada")
+        assert statuses(await front.talk(one, finished=True)) == [200]
+        for pieces in ((one + one,), (one[:20], one[20:]), (one[:-5], one[-5:] + one)):
+            answer = await front.talk(*pieces, finished=True)
+            assert statuses(answer) == [200] * (sum(map(len, pieces)) // len(one))
+        assert await front.spent() == 6.0
+
+
+async def test_a_known_head_opens_nothing_once_its_key_is_revoked() -> None:
+    async with fronting() as front:
+        keys = front.live["services"].keys
+        secret = await keys.create(label="shop", scopes=frozenset({"serve"}))
+        request = ask("ada").replace(KEY.encode(), secret.encode())
+        for _ in range(2):
+            assert statuses(await front.talk(request, finished=True)) == [200]
+        assert front.ways == ["short"]
+        await keys.revoke((await keys.list())[0].id)
+        assert statuses(await front.talk(request, finished=True)) == [401]
+        assert await front.spent() == 2.0
+
+
+async def test_an_answer_that_has_to_wait_for_more_than_its_batch_is_given() -> None:
+    body = b'{"recommender":"films","client":"ada","context":[0.5,0.5],"event_id":"one"}'
+    async with fronting() as front:
+        answers = [await front.talk(request_to(body), finished=True) for _ in range(3)]
+        assert [statuses(each) for each in answers] == [[200]] * 3
+        assert len({each.partition(b"\r\n\r\n")[2] for each in answers}) == 1
+        assert await front.spent() == 1.0

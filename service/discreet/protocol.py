@@ -4,24 +4,39 @@ An ASGI call costs more than parsing the request: a scope, an event, two message
 A direct route with a body of declared and small length needs none of it. Its body is collected
 here, the gateway answers it, and the answer is written at once. Everything else (other routes,
 chunked or large bodies, HTTP/1.0, `Expect`, a request behind another one) goes the long way, where
-the key is checked before the body is read.
+the key is checked before the body is read. A request that arrives in one piece, with a head that
+was read before (`api.heads`), is not even parsed.
+
+An answer goes on from where it waited for its batch, without a task of its own: one costs as much
+as the parsing.
 
 A worker that has as much to do as it can finish soon refuses the rest here, before it is looked at
 (`api.admission`).
 """
 
 import math
+from collections.abc import Coroutine, Generator
+from contextvars import Context, copy_context
+from functools import partial
 from time import perf_counter
-from typing import cast
+from types import coroutine
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
+from discreet.api.bodies import Headers
 from discreet.api.gateway import HttpGateway, trace_of
+from discreet.api.heads import END, KnownHead
 from discreet.api.problems import CONTENT_TYPE, OVERLOADED, problem_of
-from discreet.api.routing import DirectRoute, Live
+from discreet.api.routing import Live
 from discreet.bounded_http import BoundedProtocol
+from discreet.decisions.batcher import JoinedAnswer
 from discreet.errors import Overloaded
 
+AnswerParts = tuple[int, list[tuple[bytes, bytes]], bytes]
+Answering = Coroutine[Any, Any, AnswerParts]
+
+OK = 200
 CLOSE = b"connection: close\r\n\r\n"
 SHORT_BODY = 16 * 2**10
 """Bytes of a body that is collected before its key is checked: no more than headers may have."""
@@ -54,18 +69,19 @@ class DirectExchange:
 
     __slots__ = (
         "body",
+        "content",
         "disconnected",
-        "headers",
+        "head",
         "keep_alive",
         "message_event",
         "response_complete",
-        "route",
     )
 
-    def __init__(self, route: DirectRoute, headers: list[tuple[bytes, bytes]]) -> None:
-        self.route = route
-        self.headers = headers
-        self.body = b""
+    def __init__(self, head: KnownHead, body: bytes = b"", content: bytes = b"") -> None:
+        self.head = head
+        self.body = body
+        self.content = content
+        """The head itself, if it was in one piece with its body and is not known yet."""
         self.keep_alive = True
         self.disconnected = False
         self.response_complete = False
@@ -77,16 +93,35 @@ class DirectProtocol(BoundedProtocol):
 
     _arriving: DirectExchange | None = None
     """The direct request whose body is being collected."""
+    _piece: bytes = b""
+    """What the parser is given, if a request may begin with it."""
+
+    def data_received(self, data: bytes) -> None:
+        cycle = self.cycle
+        if (
+            (cycle is None or cycle.response_complete)
+            and not (self._in_head or self._in_body or self._pending)
+            and self._refusal is None
+            and not self._finished
+        ):
+            end = data.find(END) + len(END)
+            head = cast(HttpGateway, self.app).heads.find(data[:end])
+            if head is not None and len(data) == end + head.length:
+                self._arrived(DirectExchange(head, data[end:]))
+                return
+            self._piece = data
+        super().data_received(data)
+        self._piece = b""
 
     def begin_request(self) -> None:
-        route = self._direct_route()
-        if route is None:
+        head = self._direct_head()
+        if head is None:
             super().begin_request()
         else:
-            self._arriving = DirectExchange(route, self.headers)
+            self._arriving = DirectExchange(head)
             self.cycle = self._arriving  # type: ignore[assignment]
 
-    def _direct_route(self) -> DirectRoute | None:
+    def _direct_head(self) -> KnownHead | None:
         if self.cycle is not None and not self.cycle.response_complete:
             return None  # uvicorn queues what is pipelined
         parser, app = self.parser, cast(HttpGateway, self.app)
@@ -97,8 +132,9 @@ class DirectProtocol(BoundedProtocol):
             return None
         for name, value in self.headers:
             if name == b"content-length":
+                length = int(value)
                 most = min(SHORT_BODY, self.app_state["most_body_bytes"])
-                return route if int(value) <= most else None
+                return KnownHead(route, self.headers, length) if length <= most else None
         return None
 
     def on_body(self, body: bytes) -> None:
@@ -115,14 +151,59 @@ class DirectProtocol(BoundedProtocol):
             return
         self._progress = True
         self._in_body = False
+        end = len(self._piece) - exchange.head.length
+        if end > 0 and self._piece.find(END) + len(END) == end:
+            exchange.content = self._piece[:end]
+        self._arrived(exchange)
+
+    def _arrived(self, exchange: DirectExchange) -> None:
+        """Answer a request that is here as a whole, or refuse it."""
         self.due = math.inf
-        app, live = cast(HttpGateway, self.app), cast(Live, self.app_state)
-        if not app.admit(exchange.route, live):
+        self.cycle = exchange  # type: ignore[assignment]
+        app, live, head = cast(HttpGateway, self.app), cast(Live, self.app_state), exchange.head
+        if not app.admit(head.route, live):
             self.loop.call_later(live["admission"].refusal_delay(), self._refuse_one, exchange)
             return
-        task = self.loop.create_task(self._exchange(exchange, perf_counter()))
+        answer = app.answer(
+            *(head.route, live, head.headers, exchange.body),
+            host=self.client[0] if self.client else "",
+            began=perf_counter(),
+            head=head,
+        )
+        context = copy_context()
+        try:
+            waiting = context.run(answer.send, None)
+        except StopIteration as found:
+            self._answer(exchange, *found.value)
+            return
+        if type(waiting) is JoinedAnswer:
+            waiting._asyncio_future_blocking = False
+            waiting.add_done_callback(partial(self._go_on, exchange, answer), context=context)
+        else:
+            self._begin_task(self._exchange(exchange, answer, waiting), context)
+
+    def _go_on(self, exchange: DirectExchange, answer: Answering, _: object) -> None:
+        """Finish an answer whose batch is done; if it waits again, it does so in a task."""
+        try:
+            waiting = answer.send(None)
+        except StopIteration as found:
+            self._answer(exchange, *found.value)
+        else:
+            self._begin_task(self._exchange(exchange, answer, waiting), copy_context())
+
+    def _begin_task(self, work: Coroutine[Any, Any, None], context: Context) -> None:
+        task = self.loop.create_task(work, context=context)
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)
+
+    async def _exchange(self, exchange: DirectExchange, answer: Answering, waiting: Any) -> None:
+        try:
+            self._answer(exchange, *await _resumed(answer, waiting))
+        except BaseException:
+            # Only a stop that ran out of patience gets here: the answer is lost, as is the caller.
+            exchange.keep_alive = False
+            self._complete(exchange)
+            raise
 
     def _refuse_one(self, exchange: DirectExchange) -> None:
         """Answer that there was no room; the connection goes on."""
@@ -132,7 +213,7 @@ class DirectProtocol(BoundedProtocol):
         parts = [STATUS_LINE[OVERLOADED.status]]
         for name, value in (
             *self.server_state.default_headers,
-            *trace_of(exchange.headers).headers(),
+            *trace_of(exchange.head.headers).headers(),
         ):
             parts += (name, b": ", value, b"\r\n")
         self.transport.write(b"".join((*parts, _NO_ROOM)))
@@ -141,31 +222,49 @@ class DirectProtocol(BoundedProtocol):
             self.transport.close()
         self.on_response_complete()
 
-    async def _exchange(self, exchange: DirectExchange, began: float) -> None:
-        try:
-            status, headers, content = await cast(HttpGateway, self.app).answer(
-                exchange.route,
-                cast(Live, self.app_state),
-                exchange.headers,
-                exchange.body,
-                host=self.client[0] if self.client else "",
-                began=began,
-            )
-            if self.flow.write_paused and not exchange.disconnected:
-                await self.flow.drain()
-            if self.transport.is_closing():
-                return
+    def _answer(
+        self, exchange: DirectExchange, status: int, headers: Headers, content: bytes
+    ) -> None:
+        """Write an answer, after those before it have left."""
+        if self.flow.write_paused and not exchange.disconnected:
+            later = self._answer_later(exchange, status, headers, content)
+            self._begin_task(later, copy_context())
+            return
+        if not self.transport.is_closing():
             parts = [STATUS_LINE[status]]
             for name, value in (*self.server_state.default_headers, *headers):
                 parts += (name, b": ", value, b"\r\n")
             parts += (b"\r\n" if exchange.keep_alive else CLOSE, content)
             self.transport.write(b"".join(parts))
-        except BaseException:
-            # Only a stop that ran out of patience gets here: the answer is lost, as is the caller.
-            exchange.keep_alive = False
-            raise
-        finally:
-            exchange.response_complete = True
-            if not exchange.keep_alive:
-                self.transport.close()
-            self.on_response_complete()
+        if exchange.content and status == OK:
+            cast(HttpGateway, self.app).heads.keep(exchange.content, exchange.head)
+        self._complete(exchange)
+
+    async def _answer_later(
+        self, exchange: DirectExchange, status: int, headers: Headers, content: bytes
+    ) -> None:
+        await self.flow.drain()
+        self._answer(exchange, status, headers, content)
+
+    def _complete(self, exchange: DirectExchange) -> None:
+        exchange.response_complete = True
+        if not exchange.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
+
+
+@coroutine
+def _resumed(answer: Answering, waiting: Any) -> Generator[Any, Any, AnswerParts]:
+    """Go on with an answer that has begun, in a task: whatever it waits for, the task does."""
+    while True:
+        try:
+            told = yield waiting
+        except BaseException as error:
+            step = partial(answer.throw, error)
+        else:
+            step = partial(answer.send, told)
+        try:
+            waiting = step()
+        except StopIteration as found:
+            parts: AnswerParts = found.value
+            return parts

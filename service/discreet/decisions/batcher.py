@@ -22,18 +22,23 @@ MOST = 16
 """Requests that go together. The store works on them while this process reads the next ones."""
 
 
+class JoinedAnswer(asyncio.Future[A]):
+    """What becomes of one request of a batch: told apart, because nothing follows it but writing
+    the answer."""
+
+
 class Batcher(Generic[Q, A]):
     """Collects requests for `answer` until the event loop comes round."""
 
     def __init__(self, answer: AnswerMany[Q, A]) -> None:
         self._answer = answer
-        self._waiting: dict[Recommender[Any], list[tuple[Q, asyncio.Future[A]]]] = {}
+        self._waiting: dict[Recommender[Any], list[tuple[Q, JoinedAnswer[A]]]] = {}
         self._running: set[asyncio.Task[None]] = set()
 
-    def join(self, recommender: Recommender[Any], request: Q) -> "asyncio.Future[A]":
+    def join(self, recommender: Recommender[Any], request: Q) -> "JoinedAnswer[A]":
         """Answer this together with everything that comes in the same turn."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[A] = loop.create_future()
+        future: JoinedAnswer[A] = JoinedAnswer(loop=loop)
         if not self._waiting:
             loop.call_soon(self._begin)
         requests = self._waiting.setdefault(recommender, [])
@@ -48,14 +53,14 @@ class Batcher(Generic[Q, A]):
             self._start(recommender, requests)
 
     def _start(
-        self, recommender: Recommender[Any], requests: "Sequence[tuple[Q, asyncio.Future[A]]]"
+        self, recommender: Recommender[Any], requests: "Sequence[tuple[Q, JoinedAnswer[A]]]"
     ) -> None:
         task = asyncio.get_running_loop().create_task(self._deliver(recommender, requests))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
     async def _deliver(
-        self, recommender: Recommender[Any], requests: "Sequence[tuple[Q, asyncio.Future[A]]]"
+        self, recommender: Recommender[Any], requests: "Sequence[tuple[Q, JoinedAnswer[A]]]"
     ) -> None:
         outcomes: Sequence[A | BaseException]
         try:
