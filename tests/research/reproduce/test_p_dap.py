@@ -77,3 +77,18 @@ def test_a_small_run_has_the_same_claims() -> None:
     assert [claim.row() for claim in found[0].claims] == [claim.row() for claim in found[1].claims]
     assert found[1].quick
     assert "provisional" in found[1].claims_table().title
+
+
+def test_figures_show_the_numbers_that_the_paper_prints() -> None:
+    found = report({"default": outcomes()}, seeds=2, rounds=30_000, quick=False)
+    told = {
+        figure.name: [line for panel in figure.panels for line in panel.lines if line.published]
+        for figure in found.figures
+    }
+    assert [len(told[name]) for name in ("figure-6", "figure-7", "figure-8")] == [4, 6, 3]
+    assert told["served"] == []
+    assert told["figure-6"][0].y == [0.02, 0.02]
+    assert told["figure-6"][-1].y == [0.8734, 0.9021, 0.9102, 0.9217]
+    assert {line.label for line in told["figure-8"]} == {
+        *("the paper: below 0.03", "p-dap 0.01, the paper", "gp-dap, the paper")
+    }

@@ -16,7 +16,7 @@ paper's: total reward divided by arrivals. The best possible accuracy here is ab
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -88,6 +88,7 @@ PUBLISHED: dict[str, Any] = {
         "p-dap 0.01": [0.7731, 0.7787, 0.7842, 0.7914, 0.8006, 0.8164],
     },
     "gp_dap_regret_below_p_dap": 0.32,
+    "average_regret_at_most": {"dap": 0.02, "p-dap 0.01": 0.03},
 }
 
 
@@ -192,15 +193,45 @@ def _paper_tables(outcomes: Sequence[PartitionOutcome]) -> list[ResultTable]:
     return tables
 
 
-def _line(outcome: PartitionOutcome, *, average: bool = False) -> Line:
+def _line(outcome: PartitionOutcome, of: Literal["regret", "average", "accuracy"]) -> Line:
     rounds = outcome.runs[0].rounds
-    curves = np.array([run.regret for run in outcome.runs])
-    if average:
+    curves = np.array([run.reward if of == "accuracy" else run.regret for run in outcome.runs])
+    if of != "regret":
         curves = curves / rounds
     spread = curves.std(axis=0)
     return Line(
         outcome.algorithm.label, rounds.tolist(), curves.mean(axis=0).tolist(), spread.tolist()
     )
+
+
+def _accuracies(picked: Sequence[PartitionOutcome], table: Mapping[str, Any]) -> Panel:
+    """Draw accuracies, each with the paper's behind it."""
+    lines = []
+    for one in picked:
+        lines.append(_line(one, "accuracy"))
+        name = _table_name(one.algorithm)
+        if name in table:
+            lines.append(Line(f"{name}, the paper", table["arrivals"], table[name], published=True))
+    return Panel("accuracy", "arrivals", "reward / arrivals", lines)
+
+
+def _averages(picked: Sequence[PartitionOutcome], most_of: Mapping[str, float]) -> Panel:
+    """Draw average regrets, with what the paper says they end below."""
+    lines = []
+    for one in picked:
+        lines.append(_line(one, "average"))
+        most = most_of.get(_table_name(one.algorithm))
+        if most is not None:
+            ends = [lines[-1].x[0], lines[-1].x[-1]]
+            lines.append(Line(f"the paper: below {most:g}", ends, [most, most], published=True))
+    return Panel("average regret", "arrivals", "regret / arrivals", lines)
+
+
+def _table_name(algorithm: PartitionAlgorithm) -> str:
+    """Return how the paper's tables call an algorithm; Table IV's GP-DAP begins at 0.01."""
+    if algorithm.epsilon is None or (algorithm.algorithm, algorithm.epsilon) == ("gp-dap", 0.01):
+        return algorithm.algorithm
+    return f"{algorithm.algorithm} {algorithm.epsilon:g}"
 
 
 def _figures(outcomes: Sequence[PartitionOutcome]) -> list[Figure]:
@@ -228,19 +259,17 @@ def _figures(outcomes: Sequence[PartitionOutcome]) -> list[Figure]:
             ],
         ),
     }
+    tables = {"figure-6": "table_2", "figure-7": "table_3", "figure-8": "table_4"}
     figures = []
     for name, (title, wanted) in chosen.items():
         known = {one.algorithm for one in outcomes}
         picked = [outcome_of(outcomes, *one) for one in wanted if PartitionAlgorithm(*one) in known]
         panels = [
-            Panel("regret", "arrivals", "regret", [_line(one) for one in picked]),
-            Panel(
-                "average regret",
-                "arrivals",
-                "regret / arrivals",
-                [_line(one, average=True) for one in picked],
-            ),
+            Panel("regret", "arrivals", "regret", [_line(one, "regret") for one in picked]),
+            _averages(picked, PUBLISHED["average_regret_at_most"] if name in tables else {}),
         ]
+        if name in tables:
+            panels.append(_accuracies(picked, PUBLISHED[tables[name]]))
         figures.append(Figure(name, title, panels))
     return figures
 

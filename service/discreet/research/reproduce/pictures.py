@@ -45,12 +45,18 @@ def draw(figures: Sequence[Figure], folder: Path) -> list[Path]:
                 _mark_values(axes, panel)
             axes.grid(alpha=0.25)
             axes.spines[["top", "right"]].set_visible(False)
-        shown: list[list[str]] = []
-        for axes, panel in zip(every, figure.panels, strict=True):
-            labels = [line.label for line in panel.lines]
-            if labels and labels not in shown:  # one legend is enough for the same lines
-                axes.legend(fontsize=8, frameon=False)
-                shown.append(labels)
+        # A legend names what no legend before it has named: most panels show the same lines.
+        named: set[tuple[str, Any]] = set()
+        for axes in every:
+            lines, labels = axes.get_legend_handles_labels()
+            new = {
+                (label, line.get_color()): line for line, label in zip(lines, labels, strict=True)
+            }
+            fresh = {key: line for key, line in new.items() if key not in named}
+            if fresh:
+                names = [label for label, _ in fresh]
+                axes.legend(fresh.values(), names, fontsize=8, framealpha=0.8, edgecolor="none")
+            named |= new.keys()
         path = folder / f"{figure.name}.png"
         canvas.savefig(path, dpi=110)
         paths.append(path)
