@@ -73,6 +73,8 @@ def take(path: Path) -> None:
     name = found["name"]
     if found["quick"]:
         sys.exit(f"{path}: a small run; the page shows full ones")
+    if "cpu_minutes" not in found:
+        sys.exit(f"{path}: written by an older version, without cpu_minutes: put them in")
     KEPT.mkdir(exist_ok=True)
     text = json.dumps(found["claims"], indent=1, ensure_ascii=False) + "\n"
     (KEPT / f"{name}.json").write_text(text, encoding="utf-8")

@@ -28,7 +28,10 @@ Floats = npt.NDArray[np.float64]
 
 
 class ServedVotersRun:
-    """One client's run as served, in memory."""
+    """One client's run as served, in memory: the same answers as the shipped decisions give.
+
+    That is a test; the decisions themselves would take hours for as many votes.
+    """
 
     def __init__(self, *, parameters: RunParameters, noise: NoiseSource) -> None:
         voting = parameters.voting
