@@ -3,7 +3,7 @@
 Canaries stand for what must not leak: client ids, contexts, rewards, event ids, keys, unknown
 paths and queries. Every address is driven into every kind of failure, and then everything that the
 service wrote is searched. Canaries are words that no request id (hexadecimal) can contain, and
-runs of eight digits, which a duration contains by chance in fewer than one run in 10,000.
+runs of twelve digits, which a duration or an id contains by chance in fewer than one run in 10**8.
 """
 
 import io
@@ -24,9 +24,9 @@ pytestmark = pytest.mark.anyio
 CLIENT = "canary-client-zqxv"
 EVENT = "canary-event-wkyj"
 KEY = "canary-key-qjzw"
-CONTEXT = [0.73519284, 0.26481937]
-REWARD = 0.41837265
-CANARIES = ["canary", "zqxv", "wkyj", "qjzw", "73519284", "26481937", "41837265"]
+CONTEXT = [0.735192846137, 0.264819370526]
+REWARD = 0.418372659014
+CANARIES = ["canary", "zqxv", "wkyj", "qjzw", "735192846137", "264819370526", "418372659014"]
 
 
 @pytest.fixture
@@ -97,8 +97,8 @@ def found(text: str) -> list[str]:
 
 def test_a_canary_would_be_found() -> None:
     assert found(f"client={CLIENT}") == ["canary", "zqxv"]
-    assert found(str(CONTEXT)) == ["73519284", "26481937"]
-    assert found(str(REWARD)) == ["41837265"]
+    assert found(str(CONTEXT)) == ["735192846137", "264819370526"]
+    assert found(str(REWARD)) == ["418372659014"]
 
 
 async def test_nothing_private_is_written_anywhere(log: io.StringIO) -> None:

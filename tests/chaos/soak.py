@@ -6,12 +6,14 @@ python -m tests.chaos.soak --cycles 1000
 import argparse
 import asyncio
 import gc
+import statistics
 import sys
 import tempfile
 import tracemalloc
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 from discreet.decisions.services import DecisionServices, open_services
@@ -114,9 +116,12 @@ async def _look(workers: Sequence[DecisionServices], others: Recommenders) -> tu
 
 
 def growth(looks: "Sequence[tuple[int, int, int]]") -> float:
-    """Return by how many bytes a look exceeds the one before, over the second half of them."""
+    """Return by how many bytes a look exceeds the one before: the median over the second half.
+
+    What stays of every recommender is in each difference; a table that grows once is in one.
+    """
     later = [taken for _, _, taken in looks[len(looks) // 2 :]]
-    return (later[-1] - later[0]) / max(len(later) - 1, 1)
+    return statistics.median(b - a for a, b in pairwise(later))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -78,10 +78,11 @@ async def test_a_client_gets_one_arm_whatever_the_context(shop: DecisionServices
 
 
 async def test_shares_are_kept(shop: DecisionServices) -> None:
-    """False alarm: each count is binomial and may be five standard deviations off, 2e-6 in all."""
+    """False alarm: each count is binomial and may be six standard deviations off, 6e-9 in all;
+    the smallest share wrong by 30% is seven off."""
     counts = Counter([await arm_of(shop, f"client {n}") for n in range(5_000)])
     for arm, share in SHARES.items():
-        assert abs(counts[arm] - 5_000 * share) < 5 * (5_000 * share * (1 - share)) ** 0.5
+        assert abs(counts[arm] - 5_000 * share) < 6 * (5_000 * share * (1 - share)) ** 0.5
 
 
 async def test_batches_are_divided_in_the_same_way(
@@ -217,8 +218,8 @@ async def test_changes_are_told_from_creation_and_repetition(shop: DecisionServi
 
 async def test_results_come_from_releases(anyio_backend: str, clock: Clock) -> None:
     """Two arms liked by half and by nine in ten, of 400 records each: the intervals hold the truth
-    but for one run in twenty each, with seeded rewards and noise of the operating system; they are
-    asserted with twice their width, false alarm 2e-4."""
+    but for one run in twenty each, with noise of the operating system and clients divided by
+    chance; they are asserted three times as wide, 5.9 deviations, false alarm 2e-8 in all."""
     services = await opened(MemoryStore(clock=clock), clock)
     reward = {"range": [-1, 1]}
     dials = privacy(budget=1e6, feedback={"epsilon": 4.0, "budget": {"epsilon": 8.0}})
@@ -244,9 +245,11 @@ async def test_results_come_from_releases(anyio_backend: str, clock: Clock) -> N
         assert arm.low is not None
         assert arm.high is not None
         expected = 2 * truth[arm.recommender] - 1
-        assert abs(arm.mean - expected) < arm.high - arm.low
+        assert abs(arm.mean - expected) < 1.5 * (arm.high - arm.low)
         assert arm.high - arm.low < 0.6, "it also says something"
     assert half.ahead is None
     assert most.ahead is not None
-    assert most.ahead[1] < 0.8 < most.ahead[2] + 0.4
-    assert most.ahead[1] > 0, "the better arm is seen to be better"
+    ahead, low, high = most.ahead
+    assert abs(ahead - 0.8) < 1.5 * (high - low)
+    # The lower end is 0.63 on average, with a deviation of 0.085: seven of them above 0.
+    assert low > 0, "the better arm is seen to be better"

@@ -79,10 +79,10 @@ def test_clicks_only_are_told_in_the_documents_range(demo: Demo) -> None:  # noq
 def test_the_same_people_come_back_to_their_old_budgets(demo: Demo) -> None:  # noqa: F811
     demo.call("PUT", "/recommenders/returning", document("a", "b", budget=1.0))
     plan = traffic_to(demo, "returning", clients=5)
-    # The least frequent of the five stays away from 100 visits with probability 1e-6.
-    first = send_until(plan, 100)
-    again = send_until(plan, 100)
-    others = send_until(replace(plan, name="somebody-else"), 100)
+    # The least frequent of the five stays away from 160 visits with probability below 1e-9.
+    first = send_until(plan, 160)
+    again = send_until(plan, 20)
+    others = send_until(replace(plan, name="somebody-else"), 160)
     assert first.total.answers - first.total.degraded == 5
     assert again.total.degraded == again.total.answers
     assert others.total.answers - others.total.degraded == 5
