@@ -6,7 +6,8 @@ as the store may be busy with one thing.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from discreet.state import checks, scripts
 from discreet.state.client import StoreCommand, Word
@@ -14,10 +15,19 @@ from discreet.state.codec import ACCOUNT_BYTES, pack_terms
 from discreet.state.fence import StoreFence
 from discreet.state.keys import StoreKeys, open_name
 from discreet.state.redis_commands import FencedCall
-from discreet.state.stores import NO_CHARGE, SHARDS, Debit, OpenDecision, shard_of
+from discreet.state.stores import (
+    NO_CHARGE,
+    SHARDS,
+    Debit,
+    FeedbackRecord,
+    OpenDecision,
+    shard_of,
+)
+
+E = TypeVar("E", Debit, FeedbackRecord)
 
 MOST_TOGETHER = 64
-"""Debits of one call: about a millisecond of the store."""
+"""Debits, or records, of one call: about a millisecond of the store."""
 
 
 def debit_calls(
@@ -25,28 +35,37 @@ def debit_calls(
 ) -> list[FencedCall]:
     """Return calls that make these debits, in this order; raise `InvalidArgument` for what no
     ledger can take."""
-    return [_call(some, keys, fence) for some in _alike(debits, one_server)]
+    for place, debit in enumerate(debits):
+        before = debits[place - 1] if place else None
+        checks.debit(debit, before if before and _alike(before, debit) else None)
+    return [_call(some, keys, fence) for some in together(debits, _alike, one_server=one_server)]
 
 
-def _alike(debits: Sequence[Debit], one_server: bool) -> Iterator[Sequence[Debit]]:
-    """Cut debits where one cannot go with those before it."""
-    start, first = 0, debits[0] if debits else None
-    for end, debit in enumerate(debits):
-        assert first is not None
-        checks.debit(debit, None if end == start else first)
+def together(
+    entries: Sequence[E], alike: Callable[[E, E], bool], *, one_server: bool
+) -> Iterator[Sequence[E]]:
+    """Cut entries where one cannot go with those before it; their order stays."""
+    start = 0
+    for end, entry in enumerate(entries):
+        first = entries[start]
         if (
-            debit[1:4] != first[1:4]
-            or debit[5:8] != first[5:8]
-            or (debit.marker is None) != (first.marker is None)
-            or (debit.opened is None) != (first.opened is None)
-            or end - start == MOST_TOGETHER
-            or not (one_server or shard_of(debit.principal) == shard_of(first.principal))
+            end - start == MOST_TOGETHER
+            or not alike(first, entry)
+            or not (one_server or shard_of(entry.principal) == shard_of(first.principal))
         ):
-            checks.debit(debit)
-            yield debits[start:end]
-            start, first = end, debit
-    if debits:
-        yield debits[start:]
+            yield entries[start:end]
+            start = end
+    if entries:
+        yield entries[start:]
+
+
+def _alike(one: Debit, other: Debit) -> bool:
+    return (
+        one[1:4] == other[1:4]
+        and one[5:8] == other[5:8]
+        and (one.marker is None) == (other.marker is None)
+        and (one.opened is None) == (other.opened is None)
+    )
 
 
 def _call(debits: Sequence[Debit], keys: StoreKeys, fence: StoreFence) -> FencedCall:

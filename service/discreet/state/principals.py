@@ -71,7 +71,5 @@ class Principals:
     def request(self, parts: Iterable[bytes]) -> bytes:
         """A fingerprint of what is public of a request, to find an event id that was used twice."""
         digest = self._request.copy()
-        for part in parts:
-            digest.update(len(part).to_bytes(8, "little"))
-            digest.update(part)
+        digest.update(b"".join([len(part).to_bytes(8, "little") + part for part in parts]))
         return digest.digest()

@@ -8,18 +8,16 @@ from collections.abc import Awaitable, Sequence
 
 from discreet.errors import DiscreetError
 from discreet.state import checks, replies, scripts
-from discreet.state.client import StoreCommand, Word
+from discreet.state.client import StoreCommand
 from discreet.state.codec import (
-    pack_terms,
     unpack_days,
     unpack_parts,
     unpack_vector,
 )
 from discreet.state.debits import debit_calls
-from discreet.state.keys import open_name
-from discreet.state.redis_commands import FencedCall, RedisCommands
+from discreet.state.records import record_calls
+from discreet.state.redis_commands import RedisCommands
 from discreet.state.stores import (
-    NO_CHARGE,
     DaySpending,
     Debit,
     Debited,
@@ -61,39 +59,8 @@ class RedisSums(RedisCommands):
     def learn(
         self, records: Sequence[FeedbackRecord]
     ) -> Awaitable[Sequence[Learned | DiscreetError]]:
-        # Repeatable: the claim makes it so. A repetition answers DUPLICATE, not COUNTED.
-        return self._ask_fenced(replies.learned, [self._record(each) for each in records])
-
-    def _record(self, one: FeedbackRecord) -> FencedCall:
-        checks.feedback_record(one)
-        principal, generation, claim, reward, ttl, increments, charge, limit, window, purpose = one[
-            :10
-        ]
-        shard = shard_of(principal)
-        ledger = self._keys.ledger(principal)
-        keys = [
-            ledger,
-            self._keys.claim(principal, claim),
-            self._keys.counts(shard, generation),
-            self._keys.sums(shard, generation),
-            self._keys.own(shard, generation),
-        ]
-        additions: list[Word] = []
-        if one.awaited:
-            keys.append(self._keys.contents(shard, generation))
-            names = open_name(principal, one.awaited), open_name(principal, claim)
-            settled = b"-" if one.held is None else b"%d" % one.held
-            additions += (*names, settled if one.settles else b"")
-        keys.append(self._keys.fence(shard))
-        terms = b"" if charge == NO_CHARGE else pack_terms(charge, limit)
-        for block, amounts in increments.items():
-            additions += (block, len(amounts))
-            for pair in amounts:
-                additions += pair
-        additions.append(self._fence.carried((shard,)))
-        fixed = (reward, ttl * 1000, principal, terms, window, purpose)
-        call = scripts.LEARN.call(keys, *fixed, *additions)
-        return FencedCall(StoreCommand(ledger, call), (shard,))
+        calls = record_calls(records, self._keys, self._fence, one_server=self._client.one_server)
+        return self._ask_fenced(replies.learned, calls)
 
     def own(self, *, generation: bytes, principals: Sequence[bytes]) -> Awaitable[Sequence[Vector]]:
         checks.digest("generation", generation)

@@ -1,127 +1,57 @@
--- Claims feedback once, charges it and adds it to sums, all or nothing.
+-- Claims feedback once, charges it and adds it to sums, all or nothing, each by itself.
 --
 -- A script has no rollback, and whether a 64-bit sum overflows cannot be foretold in Lua's doubles.
 -- So BITFIELD judges, and if it refuses any field, everything is taken back, byte for byte, before
--- anybody else can look. All that may be unreadable is read before anything is written.
+-- anybody else can look. All that may be unreadable is read before anything is written: it is
+-- nobody else's trouble.
 --
 -- While a cluster moves the slot, blocks may be elsewhere. The claim is a key that is not there
 -- yet, so until the move is done the members refuse the call (TRYAGAIN), and no block is missed.
 --
--- KEYS[1] = ledger
--- KEYS[2] = claim: the reward that was counted; after a "!" if it was not added
--- KEYS[3] = counts: hash of principal to number of records since the last freeze
--- KEYS[4] = open sums: set of names of blocks; a block lies under this key followed by its name
--- KEYS[5] = own sums: set of principals; a principal's sums lie under this key followed by it
--- KEYS[6] = contents of open decisions: hash of name to content, and of a name and an item's place
---           to the reward that is held for it, or "c" once it is counted (only where decisions are
---           awaited)
--- ARGV[1] = reward
--- ARGV[2] = the claim's time to live in ms
--- ARGV[3] = principal
--- ARGV[4] = three columns of the first record's charge and three of the limit, packed like an
---           account; empty if the record is free
--- ARGV[5] = the length of the limit's window in seconds; 0 if it is for ever
--- ARGV[6] = the purpose
--- ARGV[7] = the decision's name (with KEYS[6])
--- ARGV[8] = the field of this item of it (with KEYS[6])
--- ARGV[9] = with KEYS[6]: empty for feedback, which is held while the decision is open. To count the
---           item at last: the reward that was held for it, or "-" if none was
--- ARGV[7…], with KEYS[6] ARGV[10…] = for each block its name (empty: the principal's own), its
---            number of increments, and field and amount of each
--- returns {1 = counted | 2 = duplicate | 3 = conflict | 4 = held | 5 = another reward is held by now |
---          -1 = overflow | -2 = unreadable, 1 = added | 0 = not | 2 = not yet, the three columns of
---          the price (empty if none), ledger after}
+-- All records of a call are alike: the same charge, limit, window and purpose, and either all of
+-- them are of decisions that are awaited or none is.
+--
+-- KEYS[1] = the first ledger; then, for each record in turn:
+--           ledger
+--           claim: the reward that was counted; after a "!" if it was not added
+--           counts: hash of principal to number of records since the last freeze
+--           open sums: set of names of blocks; a block lies under this key followed by its name
+--           own sums: set of principals; a principal's sums lie under this key followed by it
+--           contents of open decisions: hash of name to content, and of a name and an item's place
+--           to the reward that is held for it, or "c" once it is counted (only if awaited)
+-- ARGV[1] = three columns of the first record's charge and three of the limit, packed like an
+--           account; empty if the records are free
+-- ARGV[2] = the length of the limit's window in seconds; 0 if it is for ever
+-- ARGV[3] = the purpose
+-- ARGV[4] = for each record a byte: which of the fences is its shard's
+-- then, for each record in turn:
+--           reward
+--           the claim's time to live in ms
+--           principal
+--           number of blocks
+--           if awaited, the decision's name; the field of this item of it; and empty for feedback,
+--           which is held while the decision is open. To count the item at last: the reward that
+--           was held for it, or "-" if none was
+--           for each block its name (empty: the principal's own), its number of increments, and
+--           field and amount of each
+-- returns for each record 1 = counted | 2 = duplicate | 3 = conflict | 4 = held | 5 = another reward
+--         is held by now | -1 = overflow | -2 = unreadable, 1 = added | 0 = not | 2 = not yet, the
+--         three columns of the price (empty if none), ledger after
 
-local function unreadable()
-    return {-2, 0, '', ''}
-end
+local now, length, shards = milliseconds(), tonumber(ARGV[2]), ARGV[4]
+local field = day_field(now, 1, ARGV[3])
+local terms = ARGV[1] ~= '' and {struct.unpack('>i8i8i8i8i8i8', ARGV[1])}
+local keys = #KEYS / #shards
+local AWAITED = keys == 6
 
-local now = milliseconds()
-local field = day_field(now, 1, ARGV[6])
-local ledger = read_ledger(KEYS[1], field)
-if not ledger then
-    return unreadable()
-end
-local window = turn_windows(ledger, tonumber(ARGV[5]), now)
-
-local OPEN = KEYS[6]
-local is_open = OPEN and redis.call('HEXISTS', OPEN, ARGV[7]) == 1
-local held = is_open and redis.call('HGET', OPEN, ARGV[8])
-local settles = OPEN and ARGV[9] ~= ''
-if settles then
-    if not is_open or held == 'c' then
-        return {2, 0, '', pack_ledger(ledger)}
-    elseif (held or '-') ~= ARGV[9] then
-        return {5, 2, '', pack_ledger(ledger)}
-    end
-elseif held and held ~= 'c' then
-    return {held == ARGV[1] and 2 or 3, 2, '', pack_ledger(ledger)}
-end
-
--- Notes for as long as the decision is open that this item of it was counted: claims lapse.
-local function note_counted()
-    if is_open then
-        redis.call('HSET', OPEN, ARGV[8], 'c')
-    end
-end
-
-local claimed = redis.call('GET', KEYS[2])
-if claimed then
-    note_counted()
-    local added = claimed:sub(1, 1) ~= '!'
-    local reward = added and claimed or claimed:sub(2)
-    return {reward == ARGV[1] and 2 or 3, added and 1 or 0, '', pack_ledger(ledger)}
-end
-
-if is_open and not settles then
-    redis.call('HSET', OPEN, ARGV[8], ARGV[1])
-    count_write(1)
-    return {4, 2, '', pack_ledger(ledger)}
-end
-
--- n records that share one noise cost n^2 times the rho of one, so the n-th adds 2n - 1 times. They
--- are counted from release to release, also where a window ends in between.
-local count, price, charge = 0, '', nil
-if ARGV[4] ~= '' then
-    count = (tonumber(redis.call('HGET', KEYS[3], ARGV[3]) or '0') or -1) + 1
-    if count < 1 then
-        return unreadable()
-    end
-    local terms = {struct.unpack('>i8i8i8i8i8i8', ARGV[4])}
-    terms[2] = math.min(terms[2] * (2 * count - 1), UNLIMITED)
-    charge = {terms[1], terms[2], terms[3]}
-    local before = pack_ledger(ledger)
-    if not debit(ledger, 1, charge, {terms[4], terms[5], terms[6]}, window) then
-        redis.call('SET', KEYS[2], '!' .. ARGV[1], 'PX', ARGV[2])
-        note_counted()
-        count_write(1)
-        return {1, 0, '', before}
-    end
-    price = struct.pack('>i8i8i8', terms[1], terms[2], terms[3])
-end
-
-local blocks = {}
-local at = OPEN and 10 or 7
-while at <= #ARGV do
-    local directory, name = KEYS[4], ARGV[at]
-    if name == '' then
-        directory, name = KEYS[5], ARGV[3]
-    end
-    local last = at + 1 + 2 * tonumber(ARGV[at + 1])
-    local length = redis.call('STRLEN', directory .. name)
-    if length % 8 ~= 0 then
-        return unreadable()
-    end
-    blocks[#blocks + 1] = {
-        directory = directory, name = name, key = directory .. name, length = length,
-        first = at + 2, last = last,
-    }
-    at = last + 1
+-- Returns whether a call failed.
+local function failed(answer)
+    return type(answer) == 'table' and answer.err
 end
 
 -- Takes everything back after `sums`, the answer to the increments from ARGV[first] on of the
 -- block in that place: where it is false, there is nothing to take back.
-local function take_back(place, first, sums)
+local function take_back(blocks, place, first, sums)
     for p = 1, place do
         local block = blocks[p]
         for i = block.first, block.last, 2 do
@@ -146,36 +76,152 @@ local function take_back(place, first, sums)
     end
 end
 
-for _, block in ipairs(blocks) do
-    if block.length == 0 then
-        redis.call('SADD', block.directory, block.name)
-    end
-end
-for place, block in ipairs(blocks) do
-    -- Lua can unpack a few thousand values at once; an increment makes four.
-    for first = block.first, block.last, 2000 do
-        local words = {}
-        for i = first, math.min(first + 1999, block.last), 2 do
-            words[#words + 1] = 'INCRBY'
-            words[#words + 1] = 'i64'
-            words[#words + 1] = '#' .. ARGV[i]
-            words[#words + 1] = ARGV[i + 1]
+-- Adds a record's increments to its blocks; returns false, and adds nothing, if a field overflows.
+local function add(blocks)
+    for _, block in ipairs(blocks) do
+        if block.length == 0 then
+            redis.call('SADD', block.directory, block.name)
         end
-        local sums = redis.call('BITFIELD', block.key, 'OVERFLOW', 'FAIL', unpack(words))
-        for i = 1, #sums do
-            if not sums[i] then
-                take_back(place, first, sums)
-                return {-1, 0, '', ''}
+    end
+    for place, block in ipairs(blocks) do
+        -- Lua can unpack a few thousand values at once; an increment makes four.
+        for first = block.first, block.last, 2000 do
+            local words = {}
+            for i = first, math.min(first + 1999, block.last), 2 do
+                words[#words + 1] = 'INCRBY'
+                words[#words + 1] = 'i64'
+                words[#words + 1] = '#' .. ARGV[i]
+                words[#words + 1] = ARGV[i + 1]
+            end
+            local sums = redis.call('BITFIELD', block.key, 'OVERFLOW', 'FAIL', unpack(words))
+            for i = 1, #sums do
+                if not sums[i] then
+                    take_back(blocks, place, first, sums)
+                    return false
+                end
             end
         end
     end
+    return true
 end
 
-if count > 0 then
-    redis.call('HSET', KEYS[3], ARGV[3], count)
-    write_ledger(KEYS[1], ledger, field, charge)
+-- Returns the blocks of a record, or nil if one cannot be read.
+local function read_blocks(key, at, count, principal)
+    local blocks = {}
+    for place = 1, count do
+        local directory, name = KEYS[key + 4], ARGV[at]
+        if name == '' then
+            directory, name = KEYS[key + 5], principal
+        end
+        local last = at + 1 + 2 * tonumber(ARGV[at + 1])
+        local size = redis.pcall('STRLEN', directory .. name)
+        if failed(size) or size % 8 ~= 0 then
+            return nil
+        elseif size == 0 and failed(redis.pcall('SCARD', directory)) then
+            return nil
+        end
+        blocks[place] = {
+            directory = directory, name = name, key = directory .. name, length = size,
+            first = at + 2, last = last,
+        }
+        at = last + 1
+    end
+    return blocks
 end
-redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
-note_counted()
-count_write(1)
-return {1, 1, price, pack_ledger(ledger)}
+
+-- Learns from the record whose keys follow `key`, whose arguments follow `at` and whose blocks begin
+-- at `first`.
+local function learn(key, at, first, shard)
+    local reward, principal = ARGV[at + 1], ARGV[at + 3]
+    local claim, counts, open = KEYS[key + 2], KEYS[key + 3], AWAITED and KEYS[key + 6]
+    local ledger, claimed = read_ledger(KEYS[key + 1], field), redis.pcall('GET', claim)
+    local is_open = open and redis.pcall('HEXISTS', open, ARGV[at + 5])
+    local counted = terms and redis.pcall('HGET', counts, principal)
+    if not ledger or failed(claimed) or failed(is_open) or failed(counted) then
+        return -2, 0, '', ''
+    end
+    local window = turn_windows(ledger, length, now)
+    is_open = is_open == 1
+    local held = is_open and redis.call('HGET', open, ARGV[at + 6])
+    local settles = open and ARGV[at + 7] ~= ''
+    if settles then
+        if not is_open or held == 'c' then
+            return 2, 0, '', pack_ledger(ledger)
+        elseif (held or '-') ~= ARGV[at + 7] then
+            return 5, 2, '', pack_ledger(ledger)
+        end
+    elseif held and held ~= 'c' then
+        return held == reward and 2 or 3, 2, '', pack_ledger(ledger)
+    end
+
+    -- Notes for as long as the decision is open that this item of it was counted: claims lapse.
+    local function note_counted()
+        if is_open then
+            redis.call('HSET', open, ARGV[at + 6], 'c')
+        end
+    end
+
+    if claimed then
+        note_counted()
+        local added = claimed:sub(1, 1) ~= '!'
+        local counted_as = added and claimed or claimed:sub(2)
+        return counted_as == reward and 2 or 3, added and 1 or 0, '', pack_ledger(ledger)
+    end
+
+    if is_open and not settles then
+        redis.call('HSET', open, ARGV[at + 6], reward)
+        count_write(shard)
+        return 4, 2, '', pack_ledger(ledger)
+    end
+
+    -- n records that share one noise cost n^2 times the rho of one, so the n-th adds 2n - 1 times.
+    -- They are counted from release to release, also where a window ends in between.
+    local count, price, charge = 0, '', nil
+    if terms then
+        count = (tonumber(counted or '0') or -1) + 1
+        if count < 1 then
+            return -2, 0, '', ''
+        end
+        charge = {terms[1], math.min(terms[2] * (2 * count - 1), UNLIMITED), terms[3]}
+        if not debit(ledger, 1, charge, {terms[4], terms[5], terms[6]}, window) then
+            -- Refusals are few: the ledger is read once more, as it stands.
+            ledger = read_ledger(KEYS[key + 1], field)
+            turn_windows(ledger, length, now)
+            redis.call('SET', claim, '!' .. reward, 'PX', ARGV[at + 2])
+            note_counted()
+            count_write(shard)
+            return 1, 0, '', pack_ledger(ledger)
+        end
+        price = struct.pack('>i8i8i8', charge[1], charge[2], charge[3])
+    end
+
+    local blocks = read_blocks(key, first, tonumber(ARGV[at + 4]), principal)
+    if not blocks then
+        return -2, 0, '', ''
+    elseif not add(blocks) then
+        return -1, 0, '', ''
+    end
+    local after
+    if count > 0 then
+        redis.call('HSET', counts, principal, count)
+        after = write_ledger(KEYS[key + 1], ledger, field, charge)
+    end
+    redis.call('SET', claim, reward, 'PX', ARGV[at + 2])
+    note_counted()
+    count_write(shard)
+    return 1, 1, price, after or pack_ledger(ledger)
+end
+
+local reply, at = {}, 4
+for number = 1, #shards do
+    local first = at + (AWAITED and 8 or 5)
+    local following = first
+    for _ = 1, tonumber(ARGV[at + 4]) do
+        following = following + 2 + 2 * tonumber(ARGV[following + 1])
+    end
+    local place = 4 * number - 3
+    reply[place], reply[place + 1], reply[place + 2], reply[place + 3] = learn(
+        (number - 1) * keys, at, first, shards:byte(number))
+    at = following - 1
+end
+return reply

@@ -1,0 +1,64 @@
+"""Feedback as calls of `lua/learn.lua`: records that are alike go together (see `debits`)."""
+
+from collections.abc import Sequence
+
+from discreet.state import checks, scripts
+from discreet.state.client import StoreCommand, Word
+from discreet.state.codec import pack_terms
+from discreet.state.debits import together
+from discreet.state.fence import StoreFence
+from discreet.state.keys import StoreKeys, open_name
+from discreet.state.redis_commands import FencedCall
+from discreet.state.stores import NO_CHARGE, FeedbackRecord, shard_of
+
+
+def record_calls(
+    records: Sequence[FeedbackRecord], keys: StoreKeys, fence: StoreFence, *, one_server: bool
+) -> list[FencedCall]:
+    """Return calls that learn from these records, in this order; raise `InvalidArgument` for what
+    cannot be claimed or added."""
+    for record in records:
+        checks.feedback_record(record)
+    return [_call(some, keys, fence) for some in together(records, _alike, one_server=one_server)]
+
+
+def _alike(one: FeedbackRecord, other: FeedbackRecord) -> bool:
+    return one[6:10] == other[6:10] and bool(one.awaited) == bool(other.awaited)
+
+
+def _call(records: Sequence[FeedbackRecord], keys: StoreKeys, fence: StoreFence) -> FencedCall:
+    _, _, _, _, _, _, charge, limit, window, purpose, awaited, _, _ = records[0]
+    named: list[bytes] = []
+    words: list[Word] = []
+    places: dict[int, int] = {}
+    which = bytearray()
+    for record in records:
+        principal, generation, claim = record.principal, record.generation, record.claim
+        shard = shard_of(principal)
+        which.append(places.setdefault(shard, len(places) + 1))
+        named += (
+            keys.ledger(principal),
+            keys.claim(principal, claim),
+            keys.counts(shard, generation),
+            keys.sums(shard, generation),
+            keys.own(shard, generation),
+        )
+        words += (record.reward, record.claim_ttl * 1000, principal, len(record.increments))
+        if awaited:
+            named.append(keys.contents(shard, generation))
+            settled = b"-" if record.held is None else b"%d" % record.held
+            words += (open_name(principal, record.awaited), open_name(principal, claim))
+            words.append(settled if record.settles else b"")
+        for block, amounts in record.increments.items():
+            words += (block, len(amounts))
+            for pair in amounts:
+                words += pair
+    call = scripts.LEARN.call(
+        [*named, *map(keys.fence, places)],
+        b"" if charge == NO_CHARGE else pack_terms(charge, limit),
+        *(window, purpose, bytes(which)),
+        *words,
+        fence.carried(places),
+    )
+    # Repeatable: the claims make it so. A repetition answers DUPLICATE, not COUNTED.
+    return FencedCall(StoreCommand(named[0], call), tuple(places), len(records))
