@@ -1,7 +1,7 @@
 """The request path: recommend and feedback, one by one and in batches, from bytes to bytes."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -9,8 +9,9 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 
 from discreet.api import schemas
-from discreet.api.batches import BatchReader, permitted, results_json, usable
+from discreet.api.batches import BatchReader, FailedEntry, permitted, results_json, usable
 from discreet.api.bodies import Reader
+from discreet.api.plain import Take, plain_ask, plain_feedback, read_many, read_one
 from discreet.api.routing import AnswerBody, DirectRoute, described
 from discreet.api.shown import receipt_json, recommendation_json
 from discreet.decisions.grants import KeyGrant
@@ -38,14 +39,15 @@ _ENTRY = '{"status":200,'
 class DirectOperation(Generic[M, T, R]):
     """One thing that can be asked for, alone or in a batch.
 
-    A body is read as `model`, which `convert` turns into what decisions take; `one` and `many`
-    carry it out, and `show` writes what came of it, beginning with the text it is given. `within`
-    returns it as far as a bound key reaches, or raises `NotAllowed`.
+    A body is read as it stands if it is `plain`, else as `model`, which `convert` turns into what
+    decisions take; `one` and `many` carry it out, and `show` writes what came of it, beginning with
+    the text it is given. `within` returns it as far as a bound key reaches, or raises `NotAllowed`.
     """
 
     model: type[M]
     batch: type[BaseModel]
     entries: str
+    plain: Take[T]
     convert: Callable[[M], T]
     one: Callable[[DecisionServices, T], Awaitable[R]]
     many: Callable[[DecisionServices, Sequence[T]], Awaitable[Sequence[R | DiscreetError]]]
@@ -55,10 +57,12 @@ class DirectOperation(Generic[M, T, R]):
     def answer_one(self) -> AnswerBody:
         """Return what answers a body that holds one."""
         read, convert, one, show = Reader(self.model), self.convert, self.one, self.show
-        within = self.within
+        plain, within = self.plain, self.within
 
         async def answer(services: DecisionServices, grant: KeyGrant, body: bytes) -> bytes:
-            wanted = convert(read(body))
+            wanted = read_one(plain, body)
+            if wanted is None:
+                wanted = convert(read(body))
             if grant.bound:
                 wanted = within(grant, wanted)
             return show(await one(services, wanted), "{").encode()
@@ -68,10 +72,13 @@ class DirectOperation(Generic[M, T, R]):
     def answer_many(self) -> AnswerBody:
         """Return what answers a body that holds a batch."""
         read = BatchReader(self.batch, self.entries, self.model, self.convert)
+        name, plain = self.entries, self.plain
         many, show, within = self.many, self.show, self.within
 
         async def answer(services: DecisionServices, grant: KeyGrant, body: bytes) -> bytes:
-            entries = read(body)
+            entries: Sequence[T | FailedEntry] | None = read_many(plain, name, body)
+            if entries is None:
+                entries = read(body)
             services.rates.take(grant, len(entries))
             if grant.bound:
                 entries = [permitted(entry, partial(within, grant)) for entry in entries]
@@ -135,6 +142,7 @@ RECOMMEND: DirectOperation[schemas.RecommendRequest, Ask, Recommendation] = Dire
     model=schemas.RecommendRequest,
     batch=schemas.RecommendBatch,
     entries="requests",
+    plain=plain_ask,
     convert=_ask,
     one=lambda services, ask: services.recommend.recommend(ask),
     many=lambda services, asks: services.recommend.recommend_many(asks),
@@ -145,12 +153,13 @@ FEEDBACK: DirectOperation[schemas.FeedbackRequest, Feedback, Receipt] = DirectOp
     model=schemas.FeedbackRequest,
     batch=schemas.FeedbackBatch,
     entries="feedback",
+    plain=plain_feedback,
     convert=_feedback,
     one=lambda services, feedback: services.feedback.record(feedback),
     many=lambda services, many: services.feedback.record_many(many),
     show=receipt_json,
     # Which recommender it is about, only the opened token tells.
-    within=lambda grant, feedback: replace(feedback, recommenders=grant.recommenders),
+    within=lambda grant, feedback: feedback._replace(recommenders=grant.recommenders),
 )
 
 

@@ -80,8 +80,11 @@ def trace_of(headers: Headers) -> RequestTrace:
             request_id = value
         elif name == b"traceparent" and (found := _TRACE_PARENT.fullmatch(value)):
             parent, trace_id = value, found[1]
-    made = request_id.decode() or f"{random.getrandbits(64):016x}"
-    return RequestTrace(made, parent, trace_id.decode())
+    return RequestTrace(request_id.decode() or _new_id(), parent, trace_id.decode())
+
+
+def _new_id() -> str:
+    return f"{random.getrandbits(64):016x}"
 
 
 Fetch = Callable[[], Awaitable[bytes]]
@@ -182,7 +185,8 @@ class HttpGateway(FastAPI):
         key allows.
         """
         began = perf_counter() if began is None else began
-        trace = trace_of(headers)
+        known = head is not None and head.grant is not None
+        trace = RequestTrace(_new_id()) if known else trace_of(headers)
         metrics, services = live["metrics"], live["services"]
         metrics.began()
         status = _HUNG_UP

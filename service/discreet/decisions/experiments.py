@@ -11,7 +11,7 @@ it learned from, which was paid for. So results cost nothing, and are as old as 
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -186,7 +186,7 @@ async def answer_anybody(
     recommender.asked = True
     model, noise = recommender.current.model, recommender.noise
     decided = recommender.decide_without_client(model, questions, noise)
-    shown = [replace(one, reason=_HOLDOUT if one.items else one.reason) for one in decided]
+    shown = [one._replace(reason=_HOLDOUT if one.items else one.reason) for one in decided]
     opened = opens(range(len(questions)), shown) if opens else [None] * len(questions)
     budget = recommender.answers_budget
     # Debits of nothing: they tell how the ledger stands, and open the decisions.

@@ -7,7 +7,6 @@ in the same step that adds, so no crash or race can count a click twice.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -122,7 +121,7 @@ class FeedbackRequests:
         recommender, pending, remaining = self._find(token, feedback.recommenders)
         if not feedback.scaled:
             reward = recommender.scaled(feedback.reward)
-            feedback = replace(feedback, reward=reward, scaled=True)
+            feedback = feedback._replace(reward=reward, scaled=True)
         return recommender, PendingFeedback(pending, feedback, remaining + CLAIM_MARGIN)
 
     async def find(

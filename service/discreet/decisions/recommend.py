@@ -102,9 +102,10 @@ class RecommendRequests:
         Raises `Overloaded` if it is long work by itself and cannot begin soon.
         """
         snapshot = self._registry.trusted() or await self._registry.current()
-        if ask.recommender not in snapshot.recommenders:
+        recommender = snapshot.recommenders.get(ask.recommender)
+        if recommender is None:
             ask = self._experiments.route(snapshot, ask)
-        recommender = await self._registry.find(ask.recommender)
+            recommender = await self._registry.find(ask.recommender)
         answer = await self._recommend(recommender, ask)
         return recommender.with_descriptions(answer) if ask.full else answer
 

@@ -7,7 +7,6 @@ client leaves this process. A debit that failed, or whose fate is unknown, relea
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, ClassVar, Generic, TypeVar
@@ -296,11 +295,9 @@ class DecidingRecommender(ABC, Generic[M]):
             else:
                 shown = [ahead[row] for row in granted]
             for row, decision in zip(granted, shown, strict=True):
-                debited = _debited(debits[row])
-                answers[row] = Answered(
-                    *(decision, self._outcome(decision), prices[row]),
-                    *(debited.ledger, debited.awaiting),
-                )
+                _, ledger, awaiting = _debited(debits[row])
+                outcome = self._outcome(decision)
+                answers[row] = Answered(decision, outcome, prices[row], ledger, awaiting)
         if refused:
             for row, answer in zip(
                 refused,
@@ -328,10 +325,13 @@ class DecidingRecommender(ABC, Generic[M]):
         budget = self.answers_budget
         limit, window = (NO_LIMIT, 0) if budget is None else (budget.limit, budget.window)
         wanted = []
+        account, purpose = Account.ANSWERS, self.purpose
         for question, price, mark in zip(questions, prices, marks, strict=True):
-            one = Debit(question.client, price, limit, window=window, purpose=self.purpose)
-            if mark is not None and price != FREE:
-                one = one._replace(marker=mark.digest, marker_ttl=mark.ttl)
+            if mark is None or price == FREE:
+                one = Debit(question.client, price, limit, window=window, purpose=purpose)
+            else:
+                digest, ttl = mark
+                one = Debit(*(question.client, price, limit, account, digest, ttl, window, purpose))
             wanted.append(one)
         return wanted
 
@@ -357,7 +357,7 @@ class DecidingRecommender(ABC, Generic[M]):
             if isinstance(debit, DiscreetError):
                 answers[row] = debit
             else:
-                answers[row] = replace(one, awaiting=debit.awaiting)
+                answers[row] = one._replace(awaiting=debit.awaiting)
 
     def _outcome(self, decision: Decision) -> AnswerOutcome:
         if not decision.items:

@@ -231,10 +231,10 @@ class VectorContextDocument(Document):
                     "context",
                     f"must have {size} values for this recommender, not {len(context)}",
                 )
-            features = tuple(context)
-            if not all(0.0 <= value <= 1.0 for value in features):  # false for NaN as well
-                raise InvalidArgument("context", "every value must be a number from 0 to 1")
-            return features
+            for value in context:
+                if not 0.0 <= value <= 1.0:  # NaN is refused as well
+                    raise InvalidArgument("context", "every value must be a number from 0 to 1")
+            return tuple(context)
 
         return read
 

@@ -29,6 +29,7 @@ MOST_NONZEROS = 1_000
 MOST_CATEGORIES = 64
 MOST_ATTRIBUTES = 64
 MOST_ATTRIBUTE_BYTES = 4_096
+LONGEST_IDENTIFIER = 200
 
 
 def _printable(text: str) -> str:
@@ -38,7 +39,9 @@ def _printable(text: str) -> str:
 
 
 Identifier = Annotated[
-    str, Field(min_length=1, max_length=200, strict=True), AfterValidator(_printable)
+    str,
+    Field(min_length=1, max_length=LONGEST_IDENTIFIER, strict=True),
+    AfterValidator(_printable),
 ]
 """The id of an item, a client or an event: any printable text of 1 to 200 characters."""
 

@@ -108,8 +108,7 @@ class Recommendation(NamedTuple):
         return self.vendors[0] if self.vendors else None
 
 
-@dataclass(frozen=True, slots=True)
-class Feedback:
+class Feedback(NamedTuple):
     """What a caller tells about a recommendation: exactly one of the two ids is given.
 
     `recommenders` are those that the caller may speak to; None means all. The reward is in the
@@ -133,8 +132,7 @@ class Activation:
     recommenders: frozenset[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(NamedTuple):
     """Feedback was accepted; `duplicate` if it had been counted before.
 
     `learned` is False if the client's budget for feedback is spent: then nothing was added. It is
@@ -181,8 +179,7 @@ class Choice(NamedTuple):
     propensity: float
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """What was decided for one question.
 
     `choices` and `note` travel in the sealed recommendation id, and are what `learn` is given.
@@ -204,8 +201,7 @@ class Decision:
     """A name for the decision that a family gives itself; otherwise a random one is drawn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(NamedTuple):
     """A decision with what it cost the client, and the ledger that paid, after it.
 
     `awaiting` tells whether the decision was opened, to count as the default without feedback.
@@ -257,8 +253,7 @@ class PendingFeedback(NamedTuple):
     held: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Lesson:
+class Lesson(NamedTuple):
     """What feedback adds to fields of blocks, and the price of a client's first such record
     between two releases (`stores.FeedbackRecord`)."""
 

@@ -5,7 +5,6 @@ from the family's own class.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -166,7 +165,7 @@ def exactness_unbooked(family: FamilyClass) -> FamilyClass:
 
         def learn(self, pending: PendingDecision, position: int, reward: float) -> Lesson:
             lesson: Lesson = super().learn(pending, position, reward)
-            return replace(lesson, charge=NO_CHARGE) if lesson.charge == EXACT else lesson
+            return lesson._replace(charge=NO_CHARGE) if lesson.charge == EXACT else lesson
 
     return UnbookedExactness
 
@@ -179,6 +178,6 @@ def dislikes_are_free(family: FamilyClass) -> FamilyClass:
 
         def learn(self, pending: PendingDecision, position: int, reward: float) -> Lesson:
             lesson: Lesson = super().learn(pending, position, reward)
-            return lesson if reward > 0 else replace(lesson, charge=NO_CHARGE)
+            return lesson if reward > 0 else lesson._replace(charge=NO_CHARGE)
 
     return FreeDislikes

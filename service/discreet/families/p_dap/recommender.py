@@ -76,6 +76,8 @@ class PartitionRecommender(Recommender[PartitionModel]):
             self.vendor_rule = ChoiceRule(left, alpha, answers.personal_slots)
         noise = FeedbackNoise.exact()
         self._feedback_charge = EXACT
+        self._price_of: Population | None = None
+        self._price = FREE
         if not isinstance(feedback, str):
             self.feedback_budget = BudgetPolicy.of(feedback.budget)
             noise = FeedbackNoise.calibrated(epsilon=feedback.epsilon, delta=feedback.delta)
@@ -128,6 +130,15 @@ class PartitionRecommender(Recommender[PartitionModel]):
     def price(self, question: Question) -> Charge:
         """Return the price of the draws: what is available, and how deep the model is."""
         assert isinstance(question, PartitionQuestion)
+        own = self.current.model.own
+        if question.whole and question.limit == 1 and not question.vendors:
+            # What most ask for: worked out once for every model.
+            if self._price_of is not own:
+                self._price_of, self._price = own, self._work_out(question)
+            return self._price
+        return self._work_out(question)
+
+    def _work_out(self, question: PartitionQuestion) -> Charge:
         arms = len(question.available) + len(question.vendors)
         draws = min(self.rule.most_drawn(question.limit), arms - 1)
         if draws <= 0:
@@ -153,6 +164,9 @@ class PartitionRecommender(Recommender[PartitionModel]):
     ) -> list[Decision]:
         """Draw for each: the best of the shortlist for the context, or another."""
         asked = [one for one in questions if isinstance(one, PartitionQuestion)]
+        if not self.vendors.url_of:
+            found = model.own.decide(asked, self.rule, noise)
+            return [self._decision(one, *each) for one, each in zip(asked, found, strict=True)]
         decided: list[Decision | None] = [None] * len(asked)
         for rule in {self._rule_for(one) for one in asked}:
             rows = [row for row, one in enumerate(asked) if self._rule_for(one) == rule]
@@ -168,12 +182,13 @@ class PartitionRecommender(Recommender[PartitionModel]):
         reason = None if choosable else NOTHING_TO_CHOOSE
         if choosable and self.answers_budget is None:
             reason = EXACT_ANSWERS
+        id_of = self.id_of
         return Decision(
-            items=tuple(self.id_of.get(choice.slot, "") for choice in choices),
-            choices=choices,
-            personalised=choosable and len(choices) > 0,
-            note=own_note(cell),
-            reason=reason,
+            tuple([id_of.get(slot, "") for slot, _ in choices]),
+            choices,
+            choosable and len(choices) > 0,
+            own_note(cell),
+            reason,
         )
 
     def decide_without_client(

@@ -180,8 +180,7 @@ class Vendors:
                 rows.append((choice, came[place].handle, came[place], drawn[place]))
             elif (other := next(ours, None)) is not None:
                 rows.append((other, self._recommender.id_of[other.slot], None, None))
-        return replace(
-            decision,
+        return decision._replace(
             items=tuple(shown for _, shown, _, _ in rows),
             choices=tuple(choice for choice, _, _, _ in rows),
             vendors=tuple(vendor for _, _, _, vendor in rows) if came else (),

@@ -145,7 +145,7 @@ class VotersRecommender(Recommender[RunParameters]):
         # Read last, so that it has the debits of all these answers.
         (ledger,) = await self.store.ledgers([self.population])
         return [
-            replace(one, ledger=ledger) if isinstance(one, Answered) else one for one in answers
+            one._replace(ledger=ledger) if isinstance(one, Answered) else one for one in answers
         ]
 
     async def _answer(self, question: Question) -> Answered:

@@ -205,7 +205,7 @@ class CuriousAnswers(ContextualRecommender):
     ) -> list[Decision]:
         """Decide as if it had been paid for."""
         decided = super().decide(model, questions, [None] * len(questions), noise)
-        return [replace(decision, personalised=False) for decision in decided]
+        return [decision._replace(personalised=False) for decision in decided]
 
 
 class TellingNotes(ContextualRecommender):
@@ -221,7 +221,7 @@ class TellingNotes(ContextualRecommender):
         """Decide, with notes as long as what they say."""
         decided = super().decide(model, questions, own, noise)
         return [
-            replace(decision, note=decision.note * (1 + decision.note[0] // 8))
+            decision._replace(note=decision.note * (1 + decision.note[0] // 8))
             for decision in decided
         ]
 

@@ -157,7 +157,7 @@ class UnclippedContexts(ContextualRecommender):
             block: [(field, amount * 3 // 2) for field, amount in amounts]
             for block, amounts in lesson.increments.items()
         }
-        return replace(lesson, increments=longer)
+        return lesson._replace(increments=longer)
 
 
 class DearFeedback(ContextualRecommender):
@@ -166,7 +166,7 @@ class DearFeedback(ContextualRecommender):
     def learn(self, pending: PendingDecision, position: int, reward: float) -> Any:
         """Return the lesson with a price that depends on the reward."""
         lesson = super().learn(pending, position, reward)
-        return replace(lesson, charge=lesson.charge + lesson.charge) if reward > 0.5 else lesson
+        return lesson._replace(charge=lesson.charge + lesson.charge) if reward > 0.5 else lesson
 
 
 def faults() -> Iterator[PlantedFault]:

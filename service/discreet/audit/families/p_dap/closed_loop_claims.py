@@ -59,7 +59,7 @@ class CuriousDegradation(PartitionRecommender):
     ) -> list[Decision]:
         """Decide as if it had been paid for."""
         decided = super().decide(model, questions, [None] * len(questions), noise)
-        return [replace(decision, personalised=False) for decision in decided]
+        return [decision._replace(personalised=False) for decision in decided]
 
 
 def faults() -> Iterator[PlantedFault]:

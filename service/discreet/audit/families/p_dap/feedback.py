@@ -132,7 +132,7 @@ class DearLikes(PartitionRecommender):
     def learn(self, pending: PendingDecision, position: int, reward: float) -> Any:
         """Return the lesson with a price that depends on the reward."""
         lesson = super().learn(pending, position, reward)
-        return replace(lesson, charge=lesson.charge + lesson.charge) if reward > 0.5 else lesson
+        return lesson._replace(charge=lesson.charge + lesson.charge) if reward > 0.5 else lesson
 
 
 def _pure_conversion(epsilon: float) -> FeedbackNoise:

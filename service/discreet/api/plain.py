@@ -1,0 +1,120 @@
+"""The short way to read bodies: plain ones, which most are.
+
+A plain question names a recommender and a client, and gives a context; a plain piece of feedback
+gives an id and a reward. Parsing such a body and looking at its few values costs a fifth of
+validating a model with a dozen fields. Whatever is not plain, or not sound, is left to the models
+(`schemas`, `bodies`), which take it or say what is wrong with it. So nothing is accepted here that
+they would refuse, and nothing is read in another way; tests hold the two together.
+
+A name that stands twice in an object shows by its quotation marks: there are more of them than what
+was read has strings.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from pydantic_core import from_json
+
+from discreet.api.schemas import LONGEST_TOKEN, MOST_BATCH
+from discreet.families.contexts import MOST_FIELDS
+from discreet.families.items import LONGEST_IDENTIFIER
+from discreet.families.questions import Ask, Feedback
+
+T = TypeVar("T")
+_MOST_NUMBERS = 1_000
+_SCALARS = (float, int, bool, type(None))
+_LARGEST = 2.0**53
+"""Of a reward that is read here: also as an integer it is exact."""
+
+
+class PlainBody(NamedTuple, Generic[T]):
+    """What was read, and how many quotation marks it is written with."""
+
+    value: T
+    marks: int
+
+
+Take = Callable[[Any], PlainBody[T] | None]
+"""Returns what a parsed value means if it is plain and sound."""
+
+
+def read_one(take: Take[T], body: bytes) -> T | None:
+    """Return what a plain body holds, None if it is not plain."""
+    found = take(_parsed(body))
+    return None if found is None or found.marks != body.count(b'"') else found.value
+
+
+def read_many(take: Take[T], name: str, body: bytes) -> Sequence[T] | None:
+    """Return the entries of a batch of which every one is plain."""
+    batch = _parsed(body)
+    if type(batch) is not dict or len(batch) != 1 or type(entries := batch.get(name)) is not list:
+        return None
+    if len(entries) > MOST_BATCH:
+        return None
+    values, marks = [], 2
+    for entry in entries:
+        found = take(entry)
+        if found is None:
+            return None
+        values.append(found.value)
+        marks += found.marks
+    return values if marks == body.count(b'"') else None
+
+
+def _parsed(body: bytes) -> Any:
+    if b"\\" in body:
+        return None  # a quotation mark in a string is no mark of one
+    try:
+        return from_json(body)
+    except ValueError:
+        return None
+
+
+def plain_ask(fields: Any) -> PlainBody[Ask] | None:
+    """Return a question with a recommender, a client and a context, and nothing else."""
+    if type(fields) is not dict or len(fields) != 3:
+        return None
+    recommender, client = fields.get("recommender"), fields.get("client")
+    if type(recommender) is not str or type(client) is not str:
+        return None
+    if not (
+        0 < len(recommender) <= LONGEST_IDENTIFIER
+        and 0 < len(client) <= LONGEST_IDENTIFIER
+        and recommender.isprintable()
+        and client.isprintable()
+    ):
+        return None
+    context, marks = fields.get("context"), 10
+    if type(context) is list:
+        if not 0 < len(context) <= _MOST_NUMBERS:
+            return None
+        for value in context:
+            if type(value) is not float or not 0.0 <= value <= 1.0:
+                return None
+    elif type(context) is dict:
+        if len(context) > MOST_FIELDS:
+            return None
+        for value in context.values():
+            if type(value) is str:
+                marks += 4
+            elif type(value) in _SCALARS:
+                marks += 2
+            else:
+                return None
+    else:
+        return None
+    return PlainBody(Ask(recommender, client, context), marks)
+
+
+def plain_feedback(fields: Any) -> PlainBody[Feedback] | None:
+    """Return feedback with a recommendation id and a reward, and nothing else."""
+    if type(fields) is not dict or len(fields) != 2:
+        return None
+    reward, token = fields.get("reward"), fields.get("recommendation_id")
+    if type(reward) is int:
+        reward = float(reward) if -_LARGEST <= reward <= _LARGEST else None
+    if type(reward) is not float or not -_LARGEST <= reward <= _LARGEST:
+        return None
+    if type(token) is not str or not 0 < len(token) <= LONGEST_TOKEN:
+        return None
+    return PlainBody(Feedback(reward, token), 6)
