@@ -1,19 +1,17 @@
-"""The evaluation of EpicRec again: Figures 4, 5, 6 and 7.
+"""The evaluation of EpicRec again: Figures 4, 5, 6 and 7, Theorems 2 to 5.
 
 Figure 4 needs no data. Figures 5 to 7 are regenerated on MovieLens-1M and on the Yelp graph from
 the folder of data sets, which takes the place of the Yelp data of a closed challenge; where neither
-is at hand, on a synthetic crowd. `epicrec_trials` says how people, server and cross-validation are
-set up. The paper leaves open what its server did with items that nobody rated, so two reference
-points stand beside every loss: the raw history, and nothing at all.
+is at hand, on a synthetic crowd. `epicrec_trials` says how people and server are set up: as in the
+paper, everybody is perturbed, and the rivals share the paper's phase 2 as published. The paper
+compares with nobody who sends nothing; here the raw history and nothing at all stand beside it.
 
-"Ours" is what a hub sends (`discreet.families.collaborative.on_device.perturbation`). The rivals
-share the paper's phase 2, as in the paper. Beside these rows stand our calibration alone, with that
-same phase 2, and what a hub gains where the popularity of items is public.
+"Served" is what a hub sends (`discreet.families.collaborative.on_device.perturbation`), with and
+without public popularity. It is no part of any claim.
 """
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,41 +29,49 @@ from discreet.families.collaborative.on_device.catalogue import (
 from discreet.families.collaborative.on_device.perturbation import perturb
 from discreet.families.collaborative.on_device.quantification import search
 from discreet.privacy.noise import SystemNoise
+from discreet.research.noise import SeededNoise
+from discreet.research.published.epicrec import published
+from discreet.research.published.epicrec_budget import quantified
+from discreet.research.reproduce.epicrec_claims import QUANTIFIED, SECONDS, claims_of
+from discreet.research.reproduce.epicrec_crowd import Floats, load, random_concerns
 from discreet.research.reproduce.epicrec_tables import (
     SYSTEMS,
     Table,
     figures,
+    loss,
     references,
-    row,
     rows,
-    spreads,
     tables,
 )
+from discreet.research.reproduce.epicrec_theorems import BEYOND, EXAMPLE, LeakRuns, PublicFacts
 from discreet.research.reproduce.epicrec_trials import (
-    CALIBRATION,
-    FOLDS,
-    PUBLIC,
-    Floats,
-    Fold,
-    FoldTotals,
+    COUNTED_ONLY,
+    METHODS,
+    NOTHING,
+    PUBLISHED,
+    RAW,
+    SERVED,
+    SPARSE,
+    CrowdTotals,
     Key,
-    load,
+    PerturbedCrowd,
 )
 from discreet.research.reproduce.papers import ProgressWatcher, ReproductionOptions
 from discreet.research.reproduce.tables import Reproduction, ResultTable
 from discreet.research.reproduce.trials import run_all
-from discreet.research.rivals.epicrec import Rival, plain
+from discreet.research.rivals.epicrec import plain
 from discreet.research.worlds.environments import seeded
 
-EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0)
-QUICK_EPSILONS = (0.2, 1.0)
-PEOPLE, QUICK_PEOPLE = 16, 8
-SEEDS, QUICK_SEEDS = 2, 1
-RIVALS = tuple(rival.value for rival in Rival)
+EPSILONS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
+COUNTED = (0.05, 0.2, 1.0)
+"""Those of the methods of which only the counts are looked at."""
+QUICK_EPSILONS = (0.05, 0.2, 0.3, 1.0)
+PEOPLE, QUICK_PEOPLE = 500, 50
 _TIMED = 20
+_LEAK_RUNS = 40
 FILES = {"movielens": "ml-1m", "yelp": "yelp-hin"}
 
-EXAMPLE = Catalogue.of(
+FIVE_ITEMS = Catalogue.of(
     {
         "item 1": ("1", "2", "3"),
         "item 2": ("1", "3"),
@@ -74,75 +80,59 @@ EXAMPLE = Catalogue.of(
         "item 5": ("2", "4"),
     }
 )
+TELLING = Catalogue.of({"told": ("A", "P"), **{f"other {at}": ("P",) for at in range(9)}})
+"""The item "told" is protected, being in P, and the only one in A, which says "all"."""
 
-PUBLISHED: dict[str, Any] = {
-    "example": [3.61, 2.36, 3.34, 2.36, 1.38],
+PRINTED: dict[str, Any] = {
+    "example": list(EXAMPLE),
     "example_mean": 2.61,
     "example_laplace": 3.0,
-    "quantified_epsilon": {
-        "movielens": {"single": 0.23, "category": 0.29},
-        "yelp": {"single": 0.25, "category": 0.33},
-    },
+    "quantified_epsilon": QUANTIFIED,
     "mae_loss": {"movielens": "up to 5% at 0.2", "yelp": "up to 3% at 0.3"},
     "aggregate_mae": "up to 10% below the rivals",
-    "seconds": {"single": 0.7, "category": 1.5},
+    "no_release": "less than 5% worse",
+    "seconds": SECONDS,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class PublicFacts:
-    """What is known of a data set before anybody's history is looked at."""
-
-    epsilons: Mapping[str, tuple[float, float, float]]
-    seconds: Mapping[str, float]
-    mean_magnitude: float
-    plain_magnitude: float
-    groups: int
-    maximal_rows: int
-    typical: int
-
-    def detail(self) -> dict[str, Any]:
-        """Return it for the JSON file."""
-        return {
-            "quantified_epsilon": {
-                system: {"mean": mean, "least": least, "most": most}
-                for system, (mean, least, most) in self.epsilons.items()
-            },
-            "seconds": dict(self.seconds),
-            "mean_magnitude_at_1": self.mean_magnitude,
-            "laplace_magnitude_at_1": self.plain_magnitude,
-            "expected_error_below_laplace": 1 - self.mean_magnitude / self.plain_magnitude,
-            "groups": self.groups,
-            "maximal_rows": self.maximal_rows,
-            "typical_history": self.typical,
-        }
 
 
 def reproduce(options: ReproductionOptions, watch: ProgressWatcher) -> Reproduction:
     """Run everything and put the paper's numbers beside ours."""
     quick = options.quick
-    seeds = options.seeds or (QUICK_SEEDS if quick else SEEDS)
+    seeds = options.seeds or 1
     people = options.rounds or (QUICK_PEOPLE if quick else PEOPLE)
-    folds = 2 if quick else FOLDS
     folder, datasets, notes = _found(options.data)
     known: dict[str, PublicFacts] = {}
-    trials: list[Fold] = []
     for at, name in enumerate(datasets):
         watch(at, len(datasets), f"{name}: calibrating and quantifying")
         rated = load(name, folder)
         known[name] = _public_facts(rated.catalogue, rated.typical, quick)
-        epsilons = {
-            system: tuple(sorted({*(QUICK_EPSILONS if quick else EPSILONS), quantified[0]}))
-            for system, quantified in known[name].epsilons.items()
-        }
-        trials += [Fold(name, folder, number, people, seeds, epsilons) for number in range(folds)]
+    trials = [
+        PerturbedCrowd(name, folder, people, seed, system, method, several)
+        for name in datasets
+        for seed in range(seeds)
+        for system, method, several in _settings(quick)
+    ]
     outcomes = run_all(trials, watch=watch, processes=options.processes)
-    found = {name: _added(one for one in outcomes if one.fold.dataset == name) for name in datasets}
-    if quick:
-        notes = [*notes, f"quick: {folds} of {FOLDS} folds, {people} people in each"]
-    else:
-        notes = [*notes, f"{FOLDS} folds, {people} sampled people in each, {seeds} seeds"]
-    return report(found, known, seeds=seeds, notes=notes)
+    found = {
+        name: _stacked(one for one in outcomes if one.trial.dataset == name) for name in datasets
+    }
+    each = "of a data set, drawn anew for each seed" if seeds > 1 else "of each data set"
+    notes = [*notes, f"{'quick: ' if quick else ''}{people} people {each}, all of them perturbed"]
+    return report(found, known, seeds=seeds, notes=notes, quick=quick)
+
+
+def _settings(quick: bool) -> list[tuple[str, str, tuple[float, ...]]]:
+    every = QUICK_EPSILONS if quick else EPSILONS
+    settings: list[tuple[str, str, tuple[float, ...]]] = [
+        (RAW, RAW, ()),
+        (NOTHING, NOTHING, ()),
+    ]
+    for system in SYSTEMS:
+        for method in METHODS:
+            several = COUNTED if method in COUNTED_ONLY else every
+            beyond = (BEYOND,) if method in (PUBLISHED, SPARSE) else ()
+            settings.append((system, method, (*several, *beyond)))
+    return settings
 
 
 def report(
@@ -151,26 +141,22 @@ def report(
     *,
     seeds: int,
     notes: Sequence[str],
+    quick: bool,
 ) -> Reproduction:
     """Return what was found of every data set."""
-    example = calibrate(catalogue=EXAMPLE, epsilon=1.0)
+    example = calibrate(catalogue=FIVE_ITEMS, epsilon=1.0)
     return Reproduction(
         name="epicrec",
         seeds=seeds,
-        results=[one for name in found for one in rows(name, found[name], *RIVALS)],
-        published=PUBLISHED,
+        quick=quick,
+        claims=claims_of(found, known, example=example.magnitudes, leak=_leak()),
+        results=[one for name in found for one in rows(name, found[name])],
+        published=PRINTED,
         extras={"example": list(example.magnitudes)},
         details={
             "example_mean": example.mean,
             "public": {name: one.detail() for name, one in known.items()},
             "references": {name: references(table) for name, table in found.items()},
-            "with_public_popularity": [
-                one for name in found for one in rows(name, found[name], PUBLIC)
-            ],
-            "calibration_only": [
-                one for name in found for one in rows(name, found[name], CALIBRATION)
-            ],
-            "spreads": {name: spreads(table) for name, table in found.items()},
         },
         tables=[
             _example_table(example.magnitudes, example.mean),
@@ -184,7 +170,7 @@ def report(
 
 def _example_table(magnitudes: Sequence[float], mean: float) -> ResultTable:
     lines = [
-        ("published", *(f"{each:.2f}" for each in PUBLISHED["example"]), "2.61"),
+        ("published", *(f"{each:.2f}" for each in PRINTED["example"]), "2.61"),
         ("ours", *(f"{each:.2f}" for each in magnitudes), f"{mean:.2f}"),
         ("plain Laplace", *(["3"] * 5), "3"),
     ]
@@ -194,38 +180,55 @@ def _example_table(magnitudes: Sequence[float], mean: float) -> ResultTable:
 def _public_table(known: Mapping[str, PublicFacts]) -> ResultTable:
     lines = []
     for name, one in known.items():
-        for system, (mean, least, most) in one.epsilons.items():
-            published = PUBLISHED["quantified_epsilon"].get(name, {}).get(system)
+        for system in SYSTEMS:
+            printed = QUANTIFIED.get(name, {}).get(system)
+            shown = [one.epsilons[system]] if system == "single" else [one.by_category]
+            shown.append(one.epsilons[system])
             lines.append(
                 (
                     f"{name}, {system}",
-                    "–" if published is None else f"{published:g}",
-                    f"{mean:g} ({least:g} to {most:g})",
+                    "–" if printed is None else f"{printed:g}",
+                    *(f"{mean:g} ({least:g} to {most:g})" for mean, least, most in shown),
                     f"{one.mean_magnitude:.4f} / {one.plain_magnitude:g}",
                     f"{one.seconds['calibration'] * 1000:.0f}",
                     f"{one.seconds['perturbation_' + system] * 1000:.0f}",
                 )
             )
-    columns = ("", "published ε", "ε (range)", "magnitude / Laplace", "calibration", "release")
-    title = "Quantified epsilon, mean magnitude at ε=1, and milliseconds of one core"
-    return ResultTable(title, columns, lines)
+    columns = ("", "published", "as published", "served", "magnitude / Laplace", "calibration")
+    title = "Quantified epsilon, mean magnitude at ε=1, and milliseconds of one core, as served"
+    return ResultTable(title, (*columns, "release"), lines)
 
 
 def _notes(found: Mapping[str, Table], known: Mapping[str, PublicFacts]) -> list[str]:
     notes = []
     for name, table in found.items():
         one = known[name]
-        below = 1 - one.mean_magnitude / one.plain_magnitude
-        notes.append(f"{name}: expected error of the counts {below:.1%} below plain Laplace")
-        epsilon = one.epsilons["single"][0]
-        ours = row(name, table, ("single", "ours", epsilon))
-        better = row(name, table, ("single", PUBLIC, epsilon))
-        nothing = references(table)["nothing"]
+        less = 1 - one.mean_magnitude / one.plain_magnitude
+        notes.append(f"{name}: expected error of the counts {less:.1%} below plain Laplace")
+        as_served = loss(table["single", SERVED, 0.2])
+        nothing = references(table)[NOTHING]
         notes.append(
-            f"{name} at the quantified ε={epsilon:g}: MAE loss {ours['mae_loss']:.1%}, with public "
-            f"popularity {better['mae_loss']:.1%}; sending nothing at all {nothing['mae_loss']:.1%}"
+            f"{name} at ε=0.2, as served: MAE loss {as_served.percent()}; sending nothing at all "
+            f"{nothing['mae_loss']:.1%}"
         )
     return notes
+
+
+def _leak() -> LeakRuns:
+    """Let M-DPDP send a history with an item, and the same one without it."""
+    sent = [
+        "told"
+        in published(
+            history=history,
+            catalogue=TELLING,
+            concerns=Concerns.choose({"A": Level.ALL}),
+            epsilon=0.1,
+            noise=SeededNoise(seed),
+        ).items
+        for history in ({"told", "other 1"}, {"other 1"})
+        for seed in range(_LEAK_RUNS)
+    ]
+    return LeakRuns(_LEAK_RUNS, sum(sent[:_LEAK_RUNS]), sum(sent[_LEAK_RUNS:]))
 
 
 def _found(data: Path | None) -> tuple[Path | None, tuple[str, ...], list[str]]:
@@ -251,26 +254,44 @@ def _public_facts(catalogue: Catalogue, typical: int, quick: bool) -> PublicFact
     repeats = 3 if quick else 10
     spans: dict[str, tuple[float, float, float]] = {}
     for system in SYSTEMS:
-        values = []
         rng = seeded("quantify " + system, 0)
+        levels = [
+            PERTURBED if system == "single" else random_concerns(catalogue, rng)
+            for _ in range(repeats)
+        ]
         start = time.thread_time()
-        for _ in range(repeats):
-            concerns = PERTURBED if system == "single" else _choice(catalogue, rng)
-            values.append(
-                search(catalogue=catalogue, concerns=concerns, typical=typical, rng=rng).epsilon
-            )
+        spans[system] = _span(
+            search(catalogue=catalogue, concerns=one, typical=typical, rng=rng).epsilon
+            for one in levels
+        )
         seconds[f"quantification_{system}"] = (time.thread_time() - start) / repeats
         seconds[f"perturbation_{system}"] = _seconds_a_profile(catalogue, system, typical, rng)
-        spans[system] = (round(float(np.mean(values)), 2), min(values), max(values))
+    calibration = calibrate(catalogue=catalogue, epsilon=1.0)
     return PublicFacts(
         epsilons=spans,
+        by_category=_span(
+            quantified(catalogue=catalogue, concerns=one, typical=typical, rng=rng)
+            for one in levels
+        ),
+        line_7=_span(
+            quantified(
+                catalogue=catalogue, concerns=PERTURBED, typical=typical, rng=rng, rule="line 7"
+            )
+            for _ in range(repeats)
+        ),
         seconds=seconds,
-        mean_magnitude=calibrate(catalogue=catalogue, epsilon=1.0).mean,
+        mean_magnitude=calibration.mean,
         plain_magnitude=plain(catalogue=catalogue, epsilon=1.0, concerns=PERTURBED).mean,
+        exact_loss=float(calibration.loss),
         groups=len(catalogue.members),
         maximal_rows=len(scope.rows),
         typical=typical,
     )
+
+
+def _span(values: Iterable[float]) -> tuple[float, float, float]:
+    many = list(values)
+    return round(float(np.mean(many)), 2), min(many), max(many)
 
 
 def _seconds_a_profile(
@@ -282,7 +303,7 @@ def _seconds_a_profile(
     """
     total = 0.0
     for _ in range(_TIMED):
-        concerns = PERTURBED if system == "single" else _choice(catalogue, rng)
+        concerns = PERTURBED if system == "single" else random_concerns(catalogue, rng)
         history = frozenset(rng.choice(catalogue.items, typical, replace=False).tolist())
         calibrate(catalogue=catalogue, epsilon=0.25, concerns=concerns)
         start = time.thread_time()
@@ -297,17 +318,10 @@ def _seconds_a_profile(
     return total / _TIMED
 
 
-def _choice(catalogue: Catalogue, rng: np.random.Generator) -> Concerns:
-    """Return levels at random for all categories but one, which is perturbed."""
-    levels = tuple(Level)
-    chosen = {name: levels[rng.integers(len(levels))] for name in catalogue.categories}
-    chosen[str(rng.choice(catalogue.categories))] = Level.PERTURBED
-    return Concerns.choose(chosen)
-
-
-def _added(folds: Iterable[FoldTotals]) -> dict[Key, Floats]:
-    total: dict[Key, Floats] = {}
-    for totals in folds:
-        for key, table in totals.by_method.items():
-            total[key] = total[key] + table if key in total else table
-    return total
+def _stacked(outcomes: Iterable[CrowdTotals]) -> dict[Key, Floats]:
+    """Put the tenths of all seeds below each other."""
+    parts: dict[Key, list[Floats]] = {}
+    for one in outcomes:
+        for key, table in one.by_method.items():
+            parts.setdefault(key, []).append(table)
+    return {key: np.concatenate(many) for key, many in parts.items()}

@@ -1,68 +1,149 @@
-"""The evaluation of profile perturbation as rows, tables and figures."""
+"""The evaluation of profile perturbation as estimates, rows, tables and figures."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import t as student
 
-from discreet.research.reproduce.epicrec_trials import FIELDS, METHODS, NOTHING, RAW, Key
+from discreet.research.reproduce.epicrec_trials import (
+    COUNTED_ONLY,
+    FIELDS,
+    GS,
+    LPA,
+    METHODS,
+    NOTHING,
+    POPULAR,
+    PUBLISHED,
+    RAW,
+    SERVED,
+    Key,
+)
 from discreet.research.reproduce.tables import Figure, Line, Panel, ResultTable
 
 Floats = npt.NDArray[np.float64]
 Table = Mapping[Key, Floats]
-"""Sums of the trials' fields, a row a seed."""
+"""Sums of the trials' fields, a row for each tenth of the people."""
 
 SYSTEMS = ("single", "category")
-ORDER = (*SYSTEMS, RAW, NOTHING)
 TITLES = {"single": "overall control", "category": "control by category"}
+JUDGED = (PUBLISHED, LPA, GS, SERVED, POPULAR)
+NAMES = {
+    "single": {PUBLISHED: "S-DPDP as published", LPA: "Pseudo-LPA", GS: "Pseudo-GS"},
+    "category": {PUBLISHED: "M-DPDP as published", LPA: "Pseudo-LPA", GS: "Pseudo-GS"},
+}
+MOST = 1.0
+"""The paper's largest epsilon; what is beyond it is for the theorems."""
+
+PRINTED_LOSSES = {"movielens": (0.2, 0.05), "yelp": (0.3, 0.03)}
+"""Epsilon, and the MAE loss of S-EpicRec that the paper prints for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatioEstimate:
+    """A number, and half of the 95% interval around it."""
+
+    value: float
+    half: float
+
+    def percent(self) -> str:
+        """Return it in per cent."""
+        return f"{self.value:.1%} ± {self.half:.1%}"
+
+    @property
+    def sure(self) -> bool:
+        """Whether the whole interval lies above 0."""
+        return self.value - self.half > 0
+
+
+def ratio(above: Floats, below: Floats) -> RatioEstimate:
+    """Estimate a ratio of sums; its interval is by leaving out each tenth of the people in turn."""
+    there = below > 0
+    above, below = above[there], below[there]
+    count = len(below)
+    if not count:
+        return RatioEstimate(float("nan"), float("inf"))
+    value = float(above.sum() / below.sum())
+    if count < 2:
+        return RatioEstimate(value, float("inf"))
+    without = (above.sum() - above) / (below.sum() - below)
+    error = np.sqrt((count - 1) / count * float(((without - without.mean()) ** 2).sum()))
+    return RatioEstimate(value, float(student.ppf(0.975, count - 1) * error))
 
 
 def column(table: Floats, name: str) -> Floats:
-    """Return a field's sums, one a seed."""
+    """Return a field's sums, one for each tenth."""
     values: Floats = table[:, FIELDS.index(name)]
     return values
 
 
-def mean_of(table: Floats, name: str) -> Floats:
-    """Return a field's mean over people, one a seed."""
-    values: Floats = column(table, name) / column(table, "people")
-    return values
+def mean(table: Floats, name: str) -> RatioEstimate:
+    """Return a field's mean over people."""
+    return ratio(column(table, name), column(table, "people"))
 
 
-def _error(table: Floats) -> Floats:
-    values: Floats = column(table, "error") / column(table, "ratings")
-    return values
+def loss(table: Floats, prefix: str = "") -> RatioEstimate:
+    """Return the MAE loss against the raw history; `prefix` picks the fields, such as "sets_"."""
+    raw = column(table, f"{prefix}raw")
+    return ratio(column(table, f"{prefix}error") - raw, raw)
 
 
-def losses(found: Table, key: Key) -> Floats:
-    """Return the MAE loss against the raw history, one a seed."""
-    values: Floats = _error(found[key]) / _error(found[RAW, RAW, 0.0]) - 1
-    return values
+def below(found: Table, mine: Key, other: Key, field: str = "aggregate") -> RatioEstimate:
+    """Return by how much one error is below another, relative to that other one."""
+    theirs = column(found[other], field)
+    return ratio(theirs - column(found[mine], field), theirs)
+
+
+def gain(found: Table, mine: Key, other: Key) -> RatioEstimate:
+    """Return how much less one loses than another, in points of the MAE loss."""
+    raw = column(found[other], "raw")
+    return ratio(column(found[other], "error") - column(found[mine], "error"), raw)
+
+
+def epsilons(found: Table, system: str, method: str = PUBLISHED) -> list[float]:
+    """Return the epsilons of a method, up to the paper's largest."""
+    return sorted(key[2] for key in found if key[:2] == (system, method) and key[2] <= MOST)
 
 
 def row(dataset: str, found: Table, key: Key) -> dict[str, Any]:
     """Return the row that programs read."""
     system, method, epsilon = key
     table = found[key]
-    return {
+    made = {
         "dataset": dataset,
         "system": system,
         "method": method,
         "epsilon": epsilon,
-        "aggregate_mae": float(mean_of(table, "aggregate").mean()),
-        "mae_loss": float(losses(found, key).mean()),
-        "ndcg10": float(mean_of(table, "ndcg").mean()),
-        "seconds": float(mean_of(table, "seconds").mean()),
+        "aggregate_mae": mean(table, "aggregate").value,
+        "aggregate_mae_half": mean(table, "aggregate").half,
+        "countable_mae": mean(table, "own").value,
+        "seconds": mean(table, "seconds").value,
     }
+    if method in COUNTED_ONLY:
+        return made
+    made |= {
+        "mae_loss": loss(table).value,
+        "mae_loss_half": loss(table).half,
+        "mae_loss_sets": loss(table, "sets_").value,
+        "ndcg10": mean(table, "ndcg").value,
+    }
+    if system == "category":
+        made |= {
+            "mae_loss_perturbed": loss(table, "protected_").value,
+            "mae_loss_no_release": loss(table, "hidden_").value,
+        }
+    return made
 
 
-def rows(dataset: str, found: Table, *methods: str) -> list[dict[str, Any]]:
+def rows(dataset: str, found: Table, methods: Sequence[str] = METHODS) -> list[dict[str, Any]]:
     """Return the rows of these methods."""
     return [
         row(dataset, found, key)
-        for key in sorted(found, key=lambda key: ORDER.index(key[0]))
-        if key[0] in SYSTEMS and key[1] in methods
+        for system in SYSTEMS
+        for method in methods
+        for key in sorted(key for key in found if key[:2] == (system, method))
     ]
 
 
@@ -70,89 +151,127 @@ def references(found: Table) -> dict[str, dict[str, float]]:
     """Return what the raw history gives, and what nothing at all gives."""
     return {
         name: {
-            "mae": float(_error(found[name, name, 0.0]).mean()),
-            "mae_loss": float(losses(found, (name, name, 0.0)).mean()),
-            "ndcg10": float(mean_of(found[name, name, 0.0], "ndcg").mean()),
+            "mae": ratio(column(table, "error"), column(table, "ratings")).value,
+            "mae_loss": loss(table).value,
+            "mae_loss_sets": loss(table, "sets_").value,
+            "ndcg10": mean(table, "ndcg").value,
         }
         for name in (RAW, NOTHING)
+        for table in [found[name, name, 0.0]]
     }
 
 
-def spreads(found: Table) -> list[dict[str, Any]]:
-    """Return standard deviations over seeds, and Figure 6's losses by kind of category."""
-    found_spreads = []
-    for key, table in found.items():
-        if key[0] not in SYSTEMS:
-            continue
-        one: dict[str, Any] = {"system": key[0], "method": key[1], "epsilon": key[2]}
-        if len(table) > 1:
-            one["aggregate_mae_std"] = float(mean_of(table, "aggregate").std(ddof=1))
-            one["mae_loss_std"] = float(losses(found, key).std(ddof=1))
-            one["ndcg10_std"] = float(mean_of(table, "ndcg").std(ddof=1))
-        for kind in ("protected", "hidden"):
-            raw = float(column(table, f"{kind}_raw").sum())
-            if raw > 0:
-                one[f"mae_loss_{kind}"] = float(column(table, f"{kind}_error").sum()) / raw - 1
-        found_spreads.append(one)
-    return found_spreads
-
-
 def tables(dataset: str, found: Table) -> list[ResultTable]:
-    """Return a table for each system."""
-    columns = ("method", "epsilon", "aggregate error", "MAE loss", "NDCG@10", "ms a profile")
+    """Return two tables for each system: the counts, and what the server makes of what is sent."""
     made = []
     for system in SYSTEMS:
-        lines: list[Sequence[str]] = []
-        for name in (RAW, NOTHING):
-            seen = references(found)[name]
-            loss, gain = f"{seen['mae_loss']:.1%}", f"{seen['ndcg10']:.3f}"
-            lines.append((name, "–", "–", loss, gain, "–"))
-        shown = [one for method in METHODS for one in rows(dataset, found, method)]
-        lines += [
-            (
-                one["method"],
-                f"{one['epsilon']:g}",
-                f"{one['aggregate_mae']:.2f}",
-                f"{one['mae_loss']:.1%}",
-                f"{one['ndcg10']:.3f}",
-                f"{one['seconds'] * 1000:.1f}",
+        counts: list[Sequence[str]] = []
+        losses: list[Sequence[str]] = []
+        for name, one in references(found).items():
+            kinds = ("–", "–") if system == "category" else ()
+            mae, sets, ndcg = one["mae_loss"], one["mae_loss_sets"], one["ndcg10"]
+            losses.append((name, "–", f"{mae:.1%}", *kinds, f"{sets:.1%}", f"{ndcg:.3f}"))
+        for method in METHODS:
+            for key in sorted(key for key in found if key[:2] == (system, method)):
+                table = found[key]
+                name, epsilon = NAMES[system].get(method, method), f"{key[2]:g}"
+                error, own = mean(table, "aggregate"), mean(table, "own")
+                counts.append(
+                    (
+                        name,
+                        epsilon,
+                        f"{error.value:.2f} ± {error.half:.2f}",
+                        *([f"{own.value:.2f}"] if system == "category" else []),
+                        f"{mean(table, 'bound').value:.2f}",
+                        f"{mean(table, 'seconds').value * 1000:.1f}",
+                    )
+                )
+                if method in COUNTED_ONLY:
+                    continue
+                kinds = (
+                    (loss(table, "protected_").percent(), loss(table, "hidden_").percent())
+                    if system == "category"
+                    else ()
+                )
+                losses.append(
+                    (
+                        name,
+                        epsilon,
+                        loss(table).percent(),
+                        *kinds,
+                        loss(table, "sets_").percent(),
+                        f"{mean(table, 'ndcg').value:.3f}",
+                    )
+                )
+        number = 5 if system == "single" else 6
+        own_title = ["of what may leave"] if system == "category" else []
+        made.append(
+            ResultTable(
+                f"Figure {number}a, {dataset}: error of the counts",
+                ["method", "epsilon", "error", *own_title, "bound of the theorem", "ms a profile"],
+                counts,
             )
-            for one in shown
-            if one["system"] == system
-        ]
-        made.append(ResultTable(f"{dataset}, {TITLES[system]}", columns, lines))
+        )
+        kind_titles = ['"perturbed" items', '"no release" items'] if system == "category" else []
+        made.append(
+            ResultTable(
+                f"Figure {number}b, {dataset}: loss of recommendations, everybody perturbed",
+                ["method", "epsilon", "MAE loss", *kind_titles, "from sets alone", "NDCG@10"],
+                losses,
+            )
+        )
     return made
 
 
 def figures(found: Mapping[str, Table]) -> list[Figure]:
-    """Return Figures 5, 6 and 7, and one of NDCG."""
+    """Return Figures 5, 6 and 7, with what the paper prints."""
     made = []
     for number, system in ((5, "single"), (6, "category")):
         panels = []
-        for dataset, table in found.items():
-            panels.append(_panel(dataset, "aggregate error", table, system, "aggregate"))
-            panels.append(_panel(dataset, "MAE loss", table, system, "loss"))
-            panels.append(_panel(dataset, "NDCG@10", table, system, "ndcg"))
-        made.append(Figure(f"figure-{number}", f"Figure {number}: {TITLES[system]}", panels))
+        for dataset, one in found.items():
+            panels.append(_panel(f"{dataset}, error of the counts", "counts", one, system, ""))
+            losses = _panel(f"{dataset}, MAE loss", "MAE loss", one, system, "loss")
+            panels.append(_with_published(losses, dataset, one, system))
+            if system == "category":
+                title = f'{dataset}, "no release" categories'
+                panels.append(_panel(title, "MAE loss", one, system, "hidden"))
+        title = f"Figure {number}: {TITLES[system]}, everybody perturbed; bands are 95% intervals"
+        made.append(Figure(f"figure-{number}", title, panels))
     panels = []
-    for dataset, table in found.items():
-        lines = [_line(TITLES[system], table, system, "ours", "seconds") for system in SYSTEMS]
+    for dataset, one in found.items():
+        lines = [
+            _line(f"{TITLES[system]}, {method}", one, system, method, "seconds")
+            for system in SYSTEMS
+            for method in (PUBLISHED, SERVED)
+        ]
         panels.append(Panel(dataset, "epsilon", "seconds a profile", lines, log_x=True))
-    return [*made, Figure("figure-7", "Figure 7: running time", panels)]
+    return [*made, Figure("figure-7", "Figure 7: running time of a release", panels)]
 
 
-def _panel(dataset: str, ylabel: str, found: Table, system: str, what: str) -> Panel:
-    methods = dict.fromkeys(key[1] for key in found if key[0] == system)
-    lines = [_line(method, found, system, method, what) for method in methods]
-    return Panel(dataset, "epsilon", ylabel, lines, log_x=True)
+def _with_published(panel: Panel, dataset: str, found: Table, system: str) -> Panel:
+    places = epsilons(found, system)
+    nothing = references(found)[NOTHING]["mae_loss"]
+    lines = [*panel.lines, Line("nothing sent at all", places, [nothing] * len(places))]
+    if system == "single" and dataset in PRINTED_LOSSES:
+        epsilon, most = PRINTED_LOSSES[dataset]
+        lines.append(Line(f"published: up to {most:.0%}", [epsilon], [most]))
+    return Panel(panel.title, panel.xlabel, panel.ylabel, lines, log_x=True)
+
+
+def _panel(title: str, ylabel: str, found: Table, system: str, what: str) -> Panel:
+    lines = [
+        _line(NAMES[system].get(method, method), found, system, method, what) for method in JUDGED
+    ]
+    return Panel(title, "epsilon", ylabel, lines, log_x=True)
 
 
 def _line(label: str, found: Table, system: str, method: str, what: str) -> Line:
-    keys = sorted(key for key in found if key[:2] == (system, method))
-    values = [losses(found, key) if what == "loss" else mean_of(found[key], what) for key in keys]
-    return Line(
-        label,
-        [key[2] for key in keys],
-        [float(each.mean()) for each in values],
-        [float(each.std()) for each in values],
-    )
+    places = epsilons(found, system, method)
+    seen = []
+    for epsilon in places:
+        table = found[system, method, epsilon]
+        if what in ("loss", "hidden"):
+            seen.append(loss(table, "hidden_" if what == "hidden" else ""))
+        else:
+            seen.append(mean(table, what or "aggregate"))
+    return Line(label, places, [one.value for one in seen], [one.half for one in seen])

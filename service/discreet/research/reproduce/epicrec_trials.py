@@ -1,66 +1,85 @@
-"""One fold of the evaluation of profile perturbation: some people with hubs, the rest without.
+"""A crowd that sends profiles, all of them perturbed in one way, and what a server makes of them.
 
-Ten-fold cross-validation over people. Nine tenths have given the server everything, ratings
-included; it learns from them (`epicrec_server`). Of the last tenth a sample owns hubs. Of their
-items a fifth is held out; the rest is the history, which is perturbed and sent, as a set of items
-without ratings: that is all a hub sends. The server then predicts the ratings of what was held out,
-and recommends ten items, from which the device removes those that are in the true history.
+As in the paper, *everybody* is perturbed: the server has what the crowd sent and nobody's history.
+`epicrec_crowd` says who they are and what the server does.
 
-Everybody is perturbed by every method with the same noise seeds and the same luck, so that methods
-differ by what they do. "Ours" is what a hub does. The rivals' counts go straight into phase 2, as
-in the paper; so do ours, under another name, to show what the calibration alone is worth. Where
-popularity is used, it is that of the nine tenths. Seconds are of the processor, so that they do not
-depend on what else the machine is doing.
+Everybody meets every method with the same luck, so that methods differ by what they do:
+
+- S-DPDP (M-DPDP by category), Pseudo-LPA and Pseudo-GS: the paper's counts with one of three kinds
+  of noise, then its phase 2 as published (`discreet.research.published.epicrec`).
+- The same three with our sanitisation in place of that phase 2, and S-DPDP with a sparse solution
+  of its program: for the error of the counts only, as COUNTED_ONLY says.
+- Served: what a hub sends, with and without public popularity, which is that of the people of the
+  data set who are not in the crowd.
+
+Seconds are of the processor, so that they do not depend on what else the machine is doing.
 """
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from discreet.errors import InvalidArgument
 from discreet.families.collaborative.on_device.calibration import calibrate
 from discreet.families.collaborative.on_device.catalogue import (
     PERTURBED,
     Catalogue,
     Concerns,
-    Level,
     scope_of,
 )
-from discreet.families.collaborative.on_device.expectation import Expectation
 from discreet.families.collaborative.on_device.perturbation import perturb
 from discreet.families.collaborative.on_device.sanitisation import sanitise
 from discreet.research.noise import SeededNoise
-from discreet.research.reproduce.epicrec_server import OrdinaryRecommender, ndcg
+from discreet.research.published.epicrec import counting_of, open_items, phase_two
+from discreet.research.reproduce.epicrec_crowd import (
+    FOLDS,
+    HIDDEN,
+    PROTECTED,
+    Floats,
+    HubCrowd,
+    HubOwner,
+    Integers,
+    ServerErrors,
+    crowd_of,
+    raw_errors,
+)
 from discreet.research.rivals.epicrec import Rival, noisy_counts
-from discreet.research.worlds.environments import seeded
-from discreet.research.worlds.rated import RatedCatalogue, crowd, movielens, yelp
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Key = tuple[str, str, float]
 """System ("single" or "category"), method, epsilon."""
 
-FOLDS = 10
-PUBLIC = "ours + popularity"
-"""As served where the popularity of items is public."""
-CALIBRATION = "calibration only"
-"""Our noise, and the paper's phase 2 as it is given to the rivals."""
-METHODS = (*(rival.value for rival in Rival), PUBLIC, CALIBRATION)
+PUBLISHED, LPA, GS = "published", "lpa", "gs"
+SPARSE = "published, sparse"
+OUR_PHASE_2 = "published, our phase 2"
+SERVED, POPULAR = "served", "served + popularity"
+_PHASE_1 = {
+    PUBLISHED: Rival.OURS,
+    SPARSE: Rival.OURS,
+    LPA: Rival.LPA,
+    GS: Rival.GS,
+}
+_OURS = {
+    OUR_PHASE_2: Rival.OURS,
+    "lpa, our phase 2": Rival.LPA,
+    "gs, our phase 2": Rival.GS,
+}
+COUNTED_ONLY = (SPARSE, *_OURS)
+METHODS = (PUBLISHED, LPA, GS, SERVED, POPULAR, *COUNTED_ONLY)
 RAW, NOTHING = "raw", "nothing"
 
-_LEAST_RATINGS = 5
 FIELDS = (
     "people",
     "aggregate",
+    "own",
+    "bound",
+    "seconds",
+    "ndcg",
     "ratings",
     "error",
-    "ndcg",
-    "seconds",
+    "raw",
+    "sets_error",
+    "sets_raw",
     "hidden_error",
     "hidden_raw",
     "protected_error",
@@ -68,201 +87,159 @@ FIELDS = (
 )
 
 
-@lru_cache(maxsize=1)
-def load(dataset: str, folder: Path | None) -> RatedCatalogue:
-    """Return a data set by its name."""
-    if dataset == "synthetic":
-        return crowd()
-    if folder is None:
-        raise InvalidArgument("data", "must be a folder for this data set")
-    return {"movielens": movielens, "yelp": yelp}[dataset](folder)
-
-
 @dataclass(frozen=True, slots=True)
-class Fold:
-    """A trial: everything that it does follows from these values."""
+class PerturbedCrowd:
+    """A trial: a crowd, a control and a method. Everything that it does follows from these."""
 
     dataset: str
     folder: Path | None
-    number: int
     people: int
-    seeds: int
-    epsilons: Mapping[str, tuple[float, ...]]
+    seed: int
+    system: str
+    method: str
+    epsilons: tuple[float, ...]
 
     @property
     def rounds(self) -> int:
         """Return how long it is, in profiles."""
-        return self.people * self.seeds
+        return self.people * len(self.epsilons)
 
     @property
     def label(self) -> str:
         """Return what to show while it runs."""
-        return f"{self.dataset}, fold {self.number}"
+        return f"{self.dataset}, {self.system}, {self.method}"
 
-    def run(self) -> "FoldTotals":
-        """Run it."""
-        return _FoldRun(self).run()
+    def run(self) -> "CrowdTotals":
+        """Perturb everybody's profile, and see what the server makes of them."""
+        among = crowd_of(self.dataset, self.folder, self.people, self.seed)
+        totals = CrowdTotals(self, among.parts)
+        raw = raw_errors(self.dataset, self.folder, self.people, self.seed)
+        if self.method in (RAW, NOTHING):
+            profiles = [
+                one.history if self.method == RAW else one.history[:0] for one in among.owners
+            ]
+            key = (self.method, self.method, 0.0)
+            totals.add(key, people=np.ones(len(profiles)))
+            totals.judge(key, among, profiles, raw)
+            return totals
+        column_of = {item: at for at, item in enumerate(among.catalogue.items)}
+        sent: dict[float, list[Integers]] = {epsilon: [] for epsilon in self.epsilons}
+        counted: dict[float, list[dict[str, float]]] = {epsilon: [] for epsilon in self.epsilons}
+        for owner in among.owners:
+            concerns = PERTURBED if self.system == "single" else owner.concerns
+            for epsilon in self.epsilons:
+                calibrate(catalogue=among.catalogue, epsilon=epsilon, concerns=concerns)
+                start = time.thread_time()
+                items = released(self.method, owner, among, concerns, epsilon)
+                seconds = time.thread_time() - start
+                sent[epsilon].append(np.array(sorted(column_of[item] for item in items), np.int64))
+                found = _misfit(among.catalogue, concerns, epsilon, owner.names, items)
+                counted[epsilon].append({**found, "people": 1.0, "seconds": seconds})
+        for epsilon in self.epsilons:
+            key = (self.system, self.method, epsilon)
+            rows = counted[epsilon]
+            totals.add(key, **{name: np.array([one[name] for one in rows]) for name in rows[0]})
+            if self.method not in COUNTED_ONLY:
+                totals.judge(key, among, sent[epsilon], raw)
+        return totals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FoldTotals:
-    """Sums of `FIELDS`, a row a seed, for every key; folds are added up."""
+class CrowdTotals:
+    """Sums of `FIELDS`, a row for each tenth of the people, for every key."""
 
-    fold: Fold
+    trial: PerturbedCrowd
+    parts: Integers
     by_method: dict[Key, Floats] = field(default_factory=dict)
 
-    def add(self, key: Key, seed: int, **amounts: float) -> None:
-        """Add to the row of a seed."""
-        table = self.by_method.setdefault(key, np.zeros((self.fold.seeds, len(FIELDS))))
+    def add(self, key: Key, **amounts: Floats) -> None:
+        """Add what was found of each person."""
+        table = self.by_method.setdefault(key, np.zeros((FOLDS, len(FIELDS))))
         for name, amount in amounts.items():
-            table[seed, FIELDS.index(name)] += amount
+            table[:, FIELDS.index(name)] += np.bincount(self.parts, amount, FOLDS)
 
+    def judge(self, key: Key, among: HubCrowd, profiles: list[Integers], raw: ServerErrors) -> None:
+        """Add what the server made of what everybody sent."""
+        found = among.judge(profiles)
+        kinds = np.concatenate([owner.kinds for owner in among.owners])
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Person:
-    history: Integers
-    names: frozenset[str]
-    held_out: Integers
-    stars: Floats
+        def by_person(values: Floats) -> Floats:
+            return np.bincount(among.asked.rows, values, len(among.owners)).astype(np.float64)
 
-
-class _FoldRun:
-    """The server of a fold, and those who come to it."""
-
-    def __init__(self, fold: Fold) -> None:
-        self._fold = fold
-        self._rated = load(fold.dataset, fold.folder)
-        self._catalogue: Catalogue = self._rated.catalogue
-        self._column_of = {item: at for at, item in enumerate(self._catalogue.items)}
-        parts = seeded("folds", 0).permutation(self._rated.people) % FOLDS
-        self._owners = parts == fold.number
-        self._server = OrdinaryRecommender.learn(self._rated, ~self._owners)
-        known = ~self._owners[self._rated.rows]
-        popularity = np.bincount(self._rated.columns[known], minlength=len(self._catalogue.items))
-        self._expectation = Expectation.of(
-            catalogue=self._catalogue,
-            popularity=dict(zip(self._catalogue.items, popularity.tolist(), strict=True)),
-            typical=float(known.sum() / (~self._owners).sum()),
-        )
-        self._totals = FoldTotals(fold)
-
-    def run(self) -> FoldTotals:
-        """Perturb everybody's profile in every way, and see what the server makes of it."""
-        counts = np.bincount(self._rated.rows, minlength=self._rated.people)
-        able = np.flatnonzero(self._owners & (counts >= _LEAST_RATINGS))
-        for seed in range(self._fold.seeds):
-            rng = seeded("people", seed, self._fold.number)
-            for who in rng.permutation(able)[: self._fold.people]:
-                person = self._person(int(who), rng)
-                luck = int(rng.integers(2**62))
-                self._baselines(person, seed)
-                self._system("single", PERTURBED, person, seed, luck)
-                self._system("category", self._choice(rng), person, seed, luck)
-        return self._totals
-
-    def _person(self, who: int, rng: np.random.Generator) -> _Person:
-        entries = rng.permutation(np.flatnonzero(self._rated.rows == who))
-        count = max(1, len(entries) // 5)
-        held_out, kept = entries[:count], entries[count:]
-        history = self._rated.columns[kept]
-        return _Person(
-            history=history,
-            names=frozenset(self._catalogue.items[at] for at in history),
-            held_out=self._rated.columns[held_out],
-            stars=self._rated.stars[held_out],
+        self.add(
+            key,
+            ndcg=found.gains,
+            ratings=by_person(np.ones(len(kinds))),
+            error=by_person(found.ratings),
+            raw=by_person(raw.ratings),
+            sets_error=by_person(found.sets),
+            sets_raw=by_person(raw.sets),
+            hidden_error=by_person(found.ratings * (kinds == HIDDEN)),
+            hidden_raw=by_person(raw.ratings * (kinds == HIDDEN)),
+            protected_error=by_person(found.ratings * (kinds == PROTECTED)),
+            protected_raw=by_person(raw.ratings * (kinds == PROTECTED)),
         )
 
-    def _choice(self, rng: np.random.Generator) -> Concerns:
-        """Return a level for each category, at random, with something perturbed among them."""
-        levels = tuple(Level)
-        while True:
-            drawn = rng.integers(0, len(levels), len(self._catalogue.categories))
-            chosen = {
-                name: levels[at] for name, at in zip(self._catalogue.categories, drawn, strict=True)
-            }
-            concerns = Concerns.choose(chosen)
-            if len(scope_of(self._catalogue, concerns).counted):
-                return concerns
 
-    def _errors(self, profile: Integers, person: _Person) -> Floats:
-        errors: Floats = np.abs(self._server.ratings(profile, person.held_out) - person.stars)
-        return errors
-
-    def _baselines(self, person: _Person, seed: int) -> None:
-        for name, profile in ((RAW, person.history), (NOTHING, person.history[:0])):
-            ranking = self._server.best(profile, without=person.history)
-            self._totals.add(
-                (name, name, 0.0),
-                seed,
-                people=1,
-                ratings=len(person.stars),
-                error=float(self._errors(profile, person).sum()),
-                ndcg=ndcg(ranking, person.held_out),
-            )
-
-    def _system(
-        self, system: str, concerns: Concerns, person: _Person, seed: int, luck: int
-    ) -> None:
-        scope = scope_of(self._catalogue, concerns)
-        counted = self._catalogue.incidence[np.ix_(scope.protected, scope.counted)]
-        true = self._catalogue.tally(person.names)[scope.protected] @ counted
-        raw = self._errors(person.history, person)
-        groups = np.array(
-            [self._catalogue.group_of[self._catalogue.items[at]] for at in person.held_out]
-        )
-        protected = np.isin(groups, scope.protected)
-        hidden = ~protected & ~np.isin(groups, scope.open)
-        for epsilon in self._fold.epsilons[system]:
-            calibrate(catalogue=self._catalogue, epsilon=epsilon, concerns=concerns)
-            for method in METHODS:
-                start = time.thread_time()
-                items = self._release(method, concerns, epsilon, person, luck)
-                seconds = time.thread_time() - start
-                sent = self._catalogue.tally(items)[scope.protected] @ counted
-                profile = np.array(sorted(self._column_of[item] for item in items), dtype=np.int64)
-                errors = self._errors(profile, person)
-                ranking = self._server.best(profile, without=person.history)
-                self._totals.add(
-                    (system, method, epsilon),
-                    seed,
-                    people=1,
-                    aggregate=float(np.abs(sent - true).mean()),
-                    ratings=len(errors),
-                    error=float(errors.sum()),
-                    ndcg=ndcg(ranking, person.held_out),
-                    seconds=seconds,
-                    hidden_error=float(errors[hidden].sum()),
-                    hidden_raw=float(raw[hidden].sum()),
-                    protected_error=float(errors[protected].sum()),
-                    protected_raw=float(raw[protected].sum()),
-                )
-
-    def _release(
-        self, method: str, concerns: Concerns, epsilon: float, person: _Person, luck: int
-    ) -> frozenset[str]:
-        noise = SeededNoise(luck)
-        if method in (PUBLIC, Rival.OURS.value):
-            return perturb(
-                history=person.names,
-                catalogue=self._catalogue,
-                concerns=concerns,
-                epsilon=epsilon,
-                noise=noise,
-                expectation=self._expectation if method == PUBLIC else None,
-            ).items
-        wanted = noisy_counts(
-            method=Rival.OURS if method == CALIBRATION else Rival(method),
-            history=person.names,
-            catalogue=self._catalogue,
+def released(
+    method: str, owner: HubOwner, among: HubCrowd, concerns: Concerns, epsilon: float
+) -> frozenset[str]:
+    """Return what a person sends by one of the methods."""
+    noise = SeededNoise(owner.luck)
+    catalogue = among.catalogue
+    if method in (SERVED, POPULAR):
+        return perturb(
+            history=owner.names,
+            catalogue=catalogue,
             concerns=concerns,
             epsilon=epsilon,
             noise=noise,
+            expectation=among.expectation if method == POPULAR else None,
+        ).items
+    as_published = method in _PHASE_1
+    noisy = noisy_counts(
+        method=_PHASE_1[method] if as_published else _OURS[method],
+        history=owner.names,
+        catalogue=catalogue,
+        concerns=counting_of(catalogue, concerns) if as_published else concerns,
+        epsilon=epsilon,
+        noise=noise,
+    )
+    seed = noise.bits(128)
+    if as_published:
+        drawn = phase_two(
+            history=owner.names,
+            catalogue=catalogue,
+            concerns=concerns,
+            noisy=noisy,
+            seed=seed,
+            sparse=method == SPARSE,
         )
-        drawn = sanitise(
-            catalogue=self._catalogue, concerns=concerns, wanted=wanted, seed=noise.bits(128)
-        )
-        # What is open leaves as it is, whoever hides the rest.
-        open_groups = set(scope_of(self._catalogue, concerns).open.tolist())
-        return drawn | {
-            item for item in person.names if self._catalogue.group_of[item] in open_groups
-        }
+    else:
+        drawn = sanitise(catalogue=catalogue, concerns=concerns, wanted=noisy, seed=seed)
+    return drawn | open_items(catalogue, concerns, owner.names)
+
+
+def _misfit(
+    catalogue: Catalogue,
+    concerns: Concerns,
+    epsilon: float,
+    history: frozenset[str],
+    items: frozenset[str],
+) -> dict[str, float]:
+    """Return the mean error of the counts: by the paper's yardstick, and of what may be counted.
+
+    The paper's is the whole history, in every "perturbed" category; `bound` is that of Theorems 3
+    and 5 for it. A hub counts only the items that may leave with noise, and `own` is of those.
+    """
+    counting = counting_of(catalogue, concerns)
+    scope, every = scope_of(catalogue, concerns), scope_of(catalogue, counting)
+    true, sent = catalogue.tally(history), catalogue.tally(items)
+    differences = (sent - true) @ catalogue.incidence.astype(np.int64)
+    mine = (sent - true)[scope.protected] @ scope.incidence
+    magnitudes = calibrate(catalogue=catalogue, epsilon=epsilon, concerns=counting)
+    return {
+        "aggregate": float(np.abs(differences[every.counted]).mean()),
+        "own": float(np.abs(mine).mean()),
+        "bound": 2 * magnitudes.mean,
+    }

@@ -20,6 +20,7 @@ sample, as the original proposes, by the least estimated error.
 from collections.abc import Collection
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -79,6 +80,11 @@ def noisy_counts(
 def plain(*, catalogue: Catalogue, epsilon: float, concerns: Concerns) -> CategoryNoise:
     """Return the magnitudes of the plain Laplace mechanism: the same for all categories."""
     check_epsilon(epsilon)
+    return _plain(catalogue, epsilon, concerns)
+
+
+@lru_cache(maxsize=64)
+def _plain(catalogue: Catalogue, epsilon: float, concerns: Concerns) -> CategoryNoise:
     scope = scope_of(catalogue, concerns)
     widest = int(scope.rows.sum(axis=1).max(initial=0))
     same = np.full(len(scope.counted), widest / epsilon)

@@ -101,7 +101,7 @@ def _search_once(
     # RandA: a history drawn from the catalogue, without any person's.
     tally = rng.multivariate_hypergeometric(catalogue.sizes, typical)
     counts = tally[scope.protected] @ scope.incidence
-    unit_noise = _unit_laplace(rng, len(magnitudes)) * magnitudes  # S z'
+    unit_noise = unit_laplace(rng, len(magnitudes)) * magnitudes  # S z'
     errors: list[float] = []
     for at in range(1, _LONGEST + 1):
         inverse = 1 / (at * step)  # epsilon_I
@@ -115,7 +115,7 @@ def _search_once(
     return _LONGEST * step
 
 
-def _unit_laplace(rng: np.random.Generator, size: int) -> Floats:
+def unit_laplace(rng: np.random.Generator, size: int) -> Floats:
     """Return draws with density exp(-|x|) / 2, on a grid of thousandths."""
     success = -math.expm1(-1 / 1_000)
     drawn: Floats = (rng.geometric(success, size) - rng.geometric(success, size)) / 1_000
