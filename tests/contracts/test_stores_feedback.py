@@ -235,6 +235,48 @@ async def test_an_overflow_adds_charges_and_claims_nothing(
     assert await released(store, 1) == {b"a": [2], b"b": [0, start]}
 
 
+def row_of(*amounts: int, first: int = 0) -> list[tuple[int, int]]:
+    return [(first + place, amount) for place, amount in enumerate(amounts)]
+
+
+async def test_many_fields_in_a_row_add_up_as_single_ones_do(store: Store) -> None:
+    """They take another way through the store, in rows with and without what came one by one."""
+    rng = random.Random(5)
+    expected = [0] * 700
+    for number in range(12):
+        first = rng.choice((0, 3, 299))
+        amounts = [rng.randint(-(2**20), 2**20) for _ in range(rng.choice((5, 100, 400)))]
+        row = [pair for pair in row_of(*amounts, first=first) if pair[1] % 5]
+        await learn(store, record(claim=b"%d" % number, blocks={b"a": row, OWN: row}))
+        for field, amount in row:
+            expected[field] += amount
+    (own,) = await store.own(generation=GENERATION, principals=[ADA])
+    found = (await released(store, 1))[b"a"]
+    assert found == own.tolist()
+    assert found + [0] * (700 - len(found)) == expected
+
+
+@pytest.mark.parametrize("start", [2**53 - 10, 2**60, -(2**53) + 10, 2**63 - 1_000])
+async def test_large_sums_stay_exact_in_a_row(store: Store, start: int) -> None:
+    await learn(store, record(blocks={b"a": [(50, start), (51, 1)]}))
+    row = row_of(*range(-70, 30))
+    await learn(store, record(claim=b"2", blocks={b"a": row}))
+    expected = [amount + {50: start, 51: 1}.get(field, 0) for field, amount in row]
+    assert await released(store, 1) == {b"a": expected}
+
+
+async def test_a_row_that_was_added_is_taken_back(store: Store) -> None:
+    """Beside a block that overflows: what was there before is there after, byte for byte."""
+    row = row_of(*range(1, 101))
+    await learn(store, record(blocks={b"a": row[:40], b"z": [(5, 2**63 - 3)]}))
+    before = {b"a": [amount for _, amount in row[:40]], b"z": [0, 0, 0, 0, 0, 2**63 - 3]}
+    for overflowing in ([(5, 3)], row_of(*range(50))):
+        blocks = {b"a": row, b"new": row, b"z": overflowing}
+        with pytest.raises(StateOverflow):
+            await learn(store, record(claim=b"2", blocks=blocks))
+    assert await released(store, 1) == before
+
+
 async def test_an_overflow_leaves_no_block_and_no_owner(store: Store) -> None:
     for blocks in ({BLOCK: [(3, MOST), (3, 1)]}, {OWN: [(0, 1)], BLOCK: [(0, LEAST), (0, -1)]}):
         with pytest.raises(StateOverflow):

@@ -1,5 +1,7 @@
 """Packed numbers are what BITFIELD and the ledger's scripts keep."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,8 @@ from hypothesis import strategies as st
 
 from discreet.privacy.charges import NEVER, UNLIMITED, Charge, Limit
 from discreet.state.codec import (
+    FEWEST_IN_A_ROW,
+    pack_row,
     pack_terms,
     pack_vector,
     unpack_days,
@@ -95,3 +99,33 @@ def test_days_are_told_apart_from_the_rest_of_a_ledger() -> None:
     assert found == [DaySpending(20_000, Account.FEEDBACK, b"films", 3, Charge(5, UNLIMITED, 0))]
     with pytest.raises(ValueError, match="length"):
         unpack_days([name, value[1:]])
+
+
+def test_many_increments_in_a_row_are_packed() -> None:
+    row = [(7 + 2 * place, place - 9) for place in range(FEWEST_IN_A_ROW)]
+    found = pack_row(row)
+    assert found is not None
+    first, amounts = found
+    assert first == 7
+    values = np.frombuffer(amounts, dtype=">i4").tolist()
+    assert values[::2] == [amount for _, amount in row]
+    assert not any(values[1::2])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda row: row[1:],
+        lambda row: [*row[:-1], (row[-1][0] * 3, 1)],
+        lambda row: [row[1], row[0], *row[2:]],
+        lambda row: [row[0], row[0], *row[2:]],
+        lambda row: [*row[:-1], (row[-1][0], 2**31)],
+        lambda row: [*row[:-1], (row[-1][0], -(2**31))],
+        lambda row: row[::-1],
+    ],
+    ids=["few", "far apart", "out of order", "twice", "large", "least", "backwards"],
+)
+def test_others_are_not(changed: Callable[[list[tuple[int, int]]], list[tuple[int, int]]]) -> None:
+    row = [(place, 1) for place in range(FEWEST_IN_A_ROW)]
+    assert pack_row(row) is not None
+    assert pack_row(changed(row)) is None

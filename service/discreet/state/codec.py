@@ -22,6 +22,8 @@ _DAY = struct.Struct(">IB")
 ACCOUNT_BYTES = _COLUMNS.size
 _LEDGER_BYTES = 2 * ACCOUNT_BYTES
 _WINDOW_BYTES = _WINDOW.size + _LEDGER_BYTES
+FEWEST_IN_A_ROW = 8
+"""Increments in a row that are added at once: fewer cost the store less one by one."""
 _DAY_VALUE = (4, 7, 7, 7)
 """Bytes of each number in a day's entry: debits, and the three columns."""
 
@@ -40,6 +42,23 @@ def unpack_vector(stored: bytes | None) -> Vector:
     vector: Vector = np.frombuffer(stored or b"", dtype=_PACKED).astype(np.int64)
     vector.setflags(write=False)
     return vector
+
+
+def pack_row(increments: Sequence[tuple[int, int]]) -> tuple[int, bytes] | None:
+    """Return the first field and the amounts of many increments in a row, as `learn.lua` adds them
+    at once; None if they are few, far apart, out of order or more than 4 bytes each."""
+    if len(increments) < FEWEST_IN_A_ROW:
+        return None
+    fields, amounts = zip(*increments, strict=True)
+    first, many = fields[0], fields[-1] - fields[0] + 1
+    if not len(fields) <= many <= 2 * len(fields) or max(map(abs, amounts)) >= 2**31:
+        return None
+    places = np.array(fields) - first
+    if not np.all(places[1:] > places[:-1]):
+        return None
+    row = np.zeros(many, dtype=">i4")
+    row[places] = amounts
+    return first, row.tobytes()
 
 
 def pack_terms(charge: Charge, limit: Limit) -> bytes:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from discreet.state import checks, scripts
 from discreet.state.client import StoreCommand, Word
-from discreet.state.codec import pack_terms
+from discreet.state.codec import pack_row, pack_terms
 from discreet.state.debits import together
 from discreet.state.fence import StoreFence
 from discreet.state.keys import StoreKeys, open_name
@@ -50,6 +50,10 @@ def _call(records: Sequence[FeedbackRecord], keys: StoreKeys, fence: StoreFence)
             words += (open_name(principal, record.awaited), open_name(principal, claim))
             words.append(settled if record.settles else b"")
         for block, amounts in record.increments.items():
+            row = pack_row(amounts)
+            if row is not None:
+                words += (block, b"+", *row)
+                continue
             words += (block, len(amounts))
             for pair in amounts:
                 words += pair

@@ -33,7 +33,8 @@
 --           which is held while the decision is open. To count the item at last: the reward that
 --           was held for it, or "-" if none was
 --           for each block its name (empty: the principal's own), its number of increments, and
---           field and amount of each
+--           field and amount of each; or "+", the first field of many in a row, and their amounts,
+--           big-endian, 4 bytes each
 -- returns for each record 1 = counted | 2 = duplicate | 3 = conflict | 4 = held | 5 = another reward
 --         is held by now | -1 = overflow | -2 = unreadable, 1 = added | 0 = not | 2 = not yet, the
 --         three columns of the price (empty if none), ledger after
@@ -49,20 +50,58 @@ local function failed(answer)
     return type(answer) == 'table' and answer.err
 end
 
--- Takes everything back after `sums`, the answer to the increments from ARGV[first] on of the
+-- Adds many amounts in a row at once: a BITFIELD of thousands takes milliseconds, and as many bytes
+-- in the log. Returns false, and has changed nothing, if a sum may be more than a double can hold.
+local PIECE = 128
+local EXACT = 9007199254740991 - 2147483648
+local function add_packed(block)
+    local offset, many = 8 * block.field, #block.packed / 4
+    local before = redis.call('GETRANGE', block.key, offset, offset + 8 * many - 1)
+    before = before .. string.rep('\0', 8 * many - #before)
+    local after = {}
+    for first = 0, many - 1, PIECE do
+        local some = math.min(PIECE, many - first)
+        local sums = {struct.unpack('>' .. string.rep('i8', some), before, 8 * first + 1)}
+        local amounts = {struct.unpack('>' .. string.rep('i4', some), block.packed, 4 * first + 1)}
+        for i = 1, some do
+            if sums[i] > EXACT or sums[i] < -EXACT then
+                return false
+            end
+            sums[i] = sums[i] + amounts[i]
+        end
+        after[#after + 1] = struct.pack('>' .. string.rep('i8', some), unpack(sums, 1, some))
+    end
+    redis.call('SETRANGE', block.key, offset, table.concat(after))
+    block.before = before
+    return true
+end
+
+-- Lets BITFIELD judge amounts in a row one by one.
+local function unpack_row(block)
+    block.words, block.first, block.last = {}, 1, #block.packed / 2
+    for i = 1, #block.packed / 4 do
+        block.words[2 * i - 1] = tostring(block.field + i - 1)
+        block.words[2 * i] = tostring(struct.unpack('>i4', block.packed, 4 * i - 3))
+    end
+end
+
+-- Takes everything back after `sums`, the answer to the increments from words[first] on of the
 -- block in that place: where it is false, there is nothing to take back.
 local function take_back(blocks, place, first, sums)
     for p = 1, place do
         local block = blocks[p]
-        for i = block.first, block.last, 2 do
-            local amount = ARGV[i + 1]
+        if block.before then
+            redis.call('SETRANGE', block.key, 8 * block.field, block.before)
+        end
+        for i = block.first, block.before and 0 or block.last, 2 do
+            local amount = block.words[i + 1]
             if (p < place or i < first or sums[(i - first) / 2 + 1]) and amount ~= '0' then
                 -- The least number is its own negative in 64 bits.
                 if amount ~= '-9223372036854775808' then
                     amount = amount:sub(1, 1) == '-' and amount:sub(2) or '-' .. amount
                 end
                 redis.call('BITFIELD', block.key, 'OVERFLOW', 'WRAP',
-                    'INCRBY', 'i64', '#' .. ARGV[i], amount)
+                    'INCRBY', 'i64', '#' .. block.words[i], amount)
             end
         end
     end
@@ -84,14 +123,18 @@ local function add(blocks)
         end
     end
     for place, block in ipairs(blocks) do
+        local added = block.packed and add_packed(block)
+        if block.packed and not added then
+            unpack_row(block)
+        end
         -- Lua can unpack a few thousand values at once; an increment makes four.
-        for first = block.first, block.last, 2000 do
+        for first = block.first, added and 0 or block.last, 2000 do
             local words = {}
             for i = first, math.min(first + 1999, block.last), 2 do
                 words[#words + 1] = 'INCRBY'
                 words[#words + 1] = 'i64'
-                words[#words + 1] = '#' .. ARGV[i]
-                words[#words + 1] = ARGV[i + 1]
+                words[#words + 1] = '#' .. block.words[i]
+                words[#words + 1] = block.words[i + 1]
             end
             local sums = redis.call('BITFIELD', block.key, 'OVERFLOW', 'FAIL', unpack(words))
             for i = 1, #sums do
@@ -105,6 +148,11 @@ local function add(blocks)
     return true
 end
 
+-- Returns where the increments of a block end that begins here.
+local function last_of(at)
+    return ARGV[at + 1] == '+' and at + 3 or at + 1 + 2 * tonumber(ARGV[at + 1])
+end
+
 -- Returns the blocks of a record, or nil if one cannot be read.
 local function read_blocks(key, at, count, principal)
     local blocks = {}
@@ -113,7 +161,7 @@ local function read_blocks(key, at, count, principal)
         if name == '' then
             directory, name = KEYS[key + 5], principal
         end
-        local last = at + 1 + 2 * tonumber(ARGV[at + 1])
+        local last, in_a_row = last_of(at), ARGV[at + 1] == '+'
         local size = redis.pcall('STRLEN', directory .. name)
         if failed(size) or size % 8 ~= 0 then
             return nil
@@ -122,7 +170,8 @@ local function read_blocks(key, at, count, principal)
         end
         blocks[place] = {
             directory = directory, name = name, key = directory .. name, length = size,
-            first = at + 2, last = last,
+            words = ARGV, first = at + 2, last = last,
+            packed = in_a_row and ARGV[last], field = in_a_row and tonumber(ARGV[at + 2]),
         }
         at = last + 1
     end
@@ -217,7 +266,7 @@ for number = 1, #shards do
     local first = at + (AWAITED and 8 or 5)
     local following = first
     for _ = 1, tonumber(ARGV[at + 4]) do
-        following = following + 2 + 2 * tonumber(ARGV[following + 1])
+        following = last_of(following) + 1
     end
     local place = 4 * number - 3
     reply[place], reply[place + 1], reply[place + 2], reply[place + 3] = learn(
