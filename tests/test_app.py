@@ -14,6 +14,7 @@ from discreet.settings import Settings
 from discreet.state.memory import MemoryStore
 from tests.api.conftest import KEY, Caller, calling
 from tests.api.stores import GONE, MoodyStore
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -64,7 +65,7 @@ async def test_a_refused_store_is_a_503_until_it_can_be_used() -> None:
                 assert int(answer.headers["retry-after"]) > 0
             assert (await caller.get("/health/live")).status_code == 200
         refusal.clear()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             await anew.wait()
 
 

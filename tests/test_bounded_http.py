@@ -8,6 +8,7 @@ import pytest
 
 from discreet.connections import HttpLimits
 from tests.front import AUTHORISED, QUESTION, Front, fronting, post, statuses
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -162,7 +163,7 @@ async def test_slow_callers_are_told_so_and_silent_ones_dropped() -> None:
 async def test_a_trickle_does_not_buy_time() -> None:
     async with fronting(HttpLimits(header_seconds=1.0)) as front:
         reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             answer = b""
             for byte in b"GET / HTTP/1.1\r\n" + b"x: y\r\n" * 10_000:
                 writer.write(bytes([byte]))

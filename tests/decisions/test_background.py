@@ -12,6 +12,7 @@ from discreet.errors import StoreUnavailable
 from discreet.privacy.noise import SystemNoise
 from discreet.state.memory import MemoryStore
 from tests.decisions.conftest import Clock, ask, document, opened
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +27,7 @@ async def running(anyio_backend: str, monkeypatch: pytest.MonkeyPatch) -> Decisi
 
 async def test_models_are_released_in_the_background(running: DecisionServices) -> None:
     recommender = await running.registry.find("films")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while recommender.current.number < 3:
             await ask(running, client="c")
             await asyncio.sleep(0.01)
@@ -46,7 +47,7 @@ async def test_a_failure_is_logged_and_tried_again(
         done.set()
 
     recommender.tend = tend  # type: ignore[method-assign]
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         await done.wait()
     assert "p-dap: background work failed" in caplog.text
     await running.close()
@@ -105,7 +106,7 @@ async def test_a_tick_asks_the_store_about_those_whose_turn_it_is(
         return versions(keys=keys)
 
     monkeypatch.setattr(running.store, "versions", counted)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         await enough.wait()
     assert max(looked) <= 3
     await running.close()

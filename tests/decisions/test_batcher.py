@@ -12,6 +12,7 @@ from discreet.errors import DiscreetError, StoreUnavailable
 from discreet.families.contract import Recommender
 from discreet.families.questions import Ask, Feedback
 from tests.decisions.conftest import ask, gathered
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +42,7 @@ class Doubling:
 
 
 async def outcomes(*asked: "asyncio.Future[int]") -> list[Any]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         return await asyncio.gather(*asked, return_exceptions=True)
 
 

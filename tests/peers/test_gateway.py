@@ -10,6 +10,7 @@ from discreet.errors import PeerUnavailable
 from discreet.peers.circuit import FAILURES
 from discreet.peers.gateway import MOST_AT_ONCE, MOST_URGENT_BYTES, HttpPeerGateway
 from tests.peers.sockets import answering, http, listening
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -138,9 +139,9 @@ async def test_an_answer_that_drips_is_given_up_at_the_deadline() -> None:
 
     async with (
         listening(drip) as server,
-        opened(server.url, seconds=60, urgent_seconds=0.2) as gateway,
+        opened(server.url, seconds=2 * PATIENCE, urgent_seconds=0.2) as gateway,
     ):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             assert await reason(gateway, server.url, urgent=True) == "slow"
 
 

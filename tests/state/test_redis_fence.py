@@ -327,7 +327,7 @@ async def test_keys_that_were_evicted_stop_it_for_good(server: Server) -> None:
 
 async def test_a_failover_that_lost_nothing_goes_on(tmp_path: Path) -> None:
     with sentinel(tmp_path / "watched") as watched:
-        store = open_store(watched.url, timeout=5)
+        store = open_store(watched.url, timeout=30)
         await store.open()
         try:
             await spend(store)
@@ -349,7 +349,7 @@ async def test_a_failover_that_lost_a_debit_is_refused_unless_it_may(
     tmp_path: Path, lost_writes: int
 ) -> None:
     with sentinel(tmp_path / "watched") as watched:
-        store = open_store(watched.url, timeout=5, lost_writes=lost_writes)
+        store = open_store(watched.url, timeout=30, lost_writes=lost_writes)
         await store.open()
         try:
             await spend(store)
@@ -359,7 +359,7 @@ async def test_a_failover_that_lost_a_debit_is_refused_unless_it_may(
             await spend(store)
             watched.master.kill()
             watched.replica.do("PING")
-            replica = open_store(watched.replica.url, timeout=5, lost_writes=lost_writes)
+            replica = open_store(watched.replica.url, timeout=30, lost_writes=lost_writes)
             replica._fence.marks = store.fence.marks
             if lost_writes:
                 await replica.open()

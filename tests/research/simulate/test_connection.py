@@ -7,6 +7,7 @@ import pytest
 
 from discreet.research.simulate import connection as module
 from discreet.research.simulate.connection import HttpAnswer, NoAnswer, ServerConnection
+from tests.waiting import PATIENCE
 
 Script = Sequence[Sequence[bytes]]
 """For each request the pieces to answer with; `HANG_UP` closes, `SILENCE` waits for ever."""
@@ -60,7 +61,7 @@ def converse(
         port = listening.sockets[0].getsockname()[1]
         connection = ServerConnection(url=f"http://127.0.0.1:{port}/base/", key="secret")
         try:
-            return await asyncio.wait_for(talk(connection), 30), server
+            return await asyncio.wait_for(talk(connection), PATIENCE), server
         finally:
             connection.close()
             listening.close()
