@@ -30,8 +30,9 @@ _PRODUCT_VARIANCE = 0.02
 _LAW_ERROR = 0.5
 """How far, relatively, the law of answers may be from what was really shown: callers may offer
 fewer items, ask for lists, or send no feedback."""
-_SIGNIFICANT = 3.0
-"""Standard deviations by which a cell stands out; of 36 empty ones, one has two by chance."""
+_SIGNIFICANT = 1.5
+"""Standard deviations by which a cell stands out. An empty one that is taken for visited costs
+little; where people are everywhere, a visited one that is left out costs all that was learned."""
 _FEWEST = 1e-9
 
 
