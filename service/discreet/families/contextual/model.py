@@ -42,6 +42,11 @@ from discreet.families.choice import (
     repeated,
 )
 from discreet.families.contextual.estimates import Estimates
+from discreet.families.contextual.exploring import (
+    expected_improvement,
+    first_curiosity,
+    private_gains,
+)
 from discreet.families.contextual.spaces import CellSpace, LinearSpace
 from discreet.families.contextual.sums import ContextualSums
 from discreet.families.questions import Choice, Question
@@ -49,10 +54,11 @@ from discreet.families.shortlist import grow_shortlist
 from discreet.privacy.choice import ShortlistResponse
 from discreet.privacy.events import ExactRelease, PrivacyEvent, RandomisedResponse
 from discreet.privacy.noise import NoiseSource
-from discreet.privacy.normal import cumulatives
 
 OPTIMISM = 0.3
 """Standard errors by which an item's mean is flattered, in the shortlist and in the choice;"""
+NOISY_OPTIMISM = 0.1
+"""less where feedback is private: noise hides what a few more visits would tell;"""
 UNPROTECTED_OPTIMISM = 2.0
 """more where neither dial is on: no draw explores by chance, and no noise hides what was found."""
 MANY = 100
@@ -142,9 +148,11 @@ class ContextualModel:
         self._rule = rule
         self._visible = visible
         self._rate = exploration_rate
-        unprotected = rule.epsilon is None and not sums.variance.any()
-        self._unprotected = unprotected
-        self._optimism = UNPROTECTED_OPTIMISM if unprotected else OPTIMISM
+        noisy = bool(sums.variance.any())
+        self._unprotected = rule.epsilon is None and not noisy
+        self._optimism = NOISY_OPTIMISM if noisy else OPTIMISM
+        if self._unprotected:
+            self._optimism = UNPROTECTED_OPTIMISM
         self._response = None if rule.epsilon is None else ShortlistResponse(epsilon=rule.epsilon)
 
     @cached_property
@@ -152,7 +160,7 @@ class ContextualModel:
         """What is public about answers."""
         slots, visible = self.sums.slots, self._visible
         estimates = self.estimates
-        curiosity = np.ones(slots, dtype=np.int64)
+        curiosity = first_curiosity(slots, visible, exact=self.space.exact)
         listed, popular = visible, np.arange(slots, dtype=np.intp)
         chance = 1.0 if self._rate else 0.0
         if estimates is not None and len(visible):
@@ -199,14 +207,15 @@ class ContextualModel:
         assert self.estimates is not None
         shares = self.estimates.shares
         best = means[:, np.isin(self._visible, listed)].max(axis=1)
-        improvement = _expected_improvement(means - best[:, None], errors)
+        improvement = expected_improvement(means - best[:, None], errors)
         by_item = np.maximum(shares @ improvement, 0.0) + 1e-12
         most = float(shares @ improvement.max(axis=1))
         worth = float(shares @ best)
         if self._rule.epsilon is not None:
             among = means[:, np.isin(self._visible, listed)]
-            by_item, worth = self._private_gains(means, improvement, among)
             odds = math.exp(min(self._rule.epsilon, _GREAT))
+            errors = self.estimates.levels[self._visible]
+            by_item, worth = private_gains(shares, means, improvement, among, errors, odds)
             most = min(float(by_item.sum()), most * (odds - 1.0) / (odds + len(listed) - 1.0))
         gain = most / max(worth, 1e-6)
         weights = (1.0 - _ALIKE) * by_item / by_item.sum() + _ALIKE / len(by_item)
@@ -221,29 +230,6 @@ class ContextualModel:
         doubt = 2.0 * np.sqrt(self.sums.variance[self._visible].max(axis=1))
         untried: npt.NDArray[np.bool_] = tried < TRIED + doubt
         return untried
-
-    def _private_gains(
-        self, means: Floats, improvement: Floats, among: Floats
-    ) -> tuple[Floats, float]:
-        """Return what knowing each item could gain for answers that are private, and what they are
-        worth now; `among` are the means of the listed items.
-
-        An item can join the shortlist, which is then obeyed less, or be all of it. Either could
-        turn out better than it looks by the standard error of its level.
-        """
-        assert self.estimates is not None
-        assert self._rule.epsilon is not None
-        shares, errors = self.estimates.shares, self.estimates.levels[self._visible]
-        odds, size = math.exp(min(self._rule.epsilon, _GREAT)), among.shape[1]
-        best, every = float(shares @ among.max(axis=1)), float(shares @ among.sum(axis=1))
-        worth = ((odds - 1.0) * best + every) / (odds + size - 1.0)
-        levels, improved = shares @ means, shares @ improvement
-        joined = ((odds - 1.0) * (best + improved) + every + levels) / (odds + size)
-        gains = np.maximum(
-            _expected_improvement(joined - worth, errors * odds / (odds + size)),
-            _expected_improvement(levels - worth, errors),
-        )
-        return gains + 1e-12, worth
 
     def law(self) -> Floats:
         """Return every slot's share of the answers to the people of the model (a column each, or
@@ -390,11 +376,3 @@ class ContextualModel:
         listed = self.outlook.listed
         best: Slots = listed[self.utilities(self.space.rows(contexts), listed).argmax(axis=1)]
         return best
-
-
-def _expected_improvement(ahead: Floats, errors: Floats) -> Floats:
-    """Return the mean of the positive part of normals with these means and deviations."""
-    scaled = ahead / np.maximum(errors, 1e-9)
-    density = np.exp(-0.5 * scaled**2) / math.sqrt(2.0 * math.pi)
-    improvement: Floats = errors * (scaled * cumulatives(scaled) + density)
-    return improvement
