@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from discreet.families.collaborative.on_device.catalogue import PERTURBED
 from discreet.families.collaborative.on_device.perturbation import perturb
@@ -43,8 +44,12 @@ def main() -> int:
     films = rated.catalogue
     column = {item: at for at, item in enumerate(films.items)}
     owners = seeded("folds", 0).permutation(rated.people) % 10 == 0
-    server = OrdinaryRecommender.learn(rated, ~owners)
     learned = ~owners[rated.rows]
+    given = (rated.rows[learned], rated.columns[learned])
+    shape = (rated.people, len(films.items))
+    server = OrdinaryRecommender(
+        csr_matrix((np.ones(learned.sum()), given), shape=shape), factors=48
+    )
     counts = Counter(films.items[at] for at in rated.columns[learned])
     public = compose(
         PublicItem(item, item, tuple(name for name in films.categories

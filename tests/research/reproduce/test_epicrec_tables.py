@@ -80,7 +80,8 @@ def test_what_lies_beyond_the_papers_epsilons_is_in_no_figure() -> None:
     found = invented()
     assert BEYOND not in epsilons(found, "single")
     made = figures({"movielens": found})
-    assert [figure.name for figure in made] == ["figure-5", "figure-6", "figure-7"]
+    names = ["figure-5-movielens", "figure-6-movielens", "figure-7"]
+    assert [figure.name for figure in made] == names
     for figure in made:
         for panel in figure.panels:
             assert max(x for line in panel.lines for x in line.x) <= 1.0
@@ -88,9 +89,20 @@ def test_what_lies_beyond_the_papers_epsilons_is_in_no_figure() -> None:
 
 def test_published_values_are_drawn_in_and_no_release_has_a_panel() -> None:
     five, six, _ = figures({"movielens": invented()})
-    printed = [line for panel in five.panels for line in panel.lines if "published:" in line.label]
-    assert [(list(line.x), list(line.y)) for line in printed] == [([0.2], [0.05])]
-    assert [panel.title for panel in six.panels][-1] == 'movielens, "no release" categories'
+    printed = {
+        line.label: line
+        for panel in (*five.panels, *six.panels)
+        for line in panel.lines
+        if line.label.startswith("published:")
+    }
+    assert list(printed) == ["published: up to 5%", 'published: below "perturbed" + 5%']
+    point, bound = printed.values()
+    assert (list(point.x), list(point.y)) == ([0.2], [0.05])
+    assert list(bound.y) == pytest.approx([0.09] * 4)
+    assert [panel.title for panel in six.panels][1:] == [
+        "MAE loss (the paper proposes ε = 0.29)",
+        'MAE loss in "no release" categories',
+    ]
 
 
 def test_tables_show_both_kinds_of_categories() -> None:

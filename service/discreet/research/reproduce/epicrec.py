@@ -32,9 +32,10 @@ from discreet.privacy.noise import SystemNoise
 from discreet.research.noise import SeededNoise
 from discreet.research.published.epicrec import published
 from discreet.research.published.epicrec_budget import quantified
-from discreet.research.reproduce.epicrec_claims import QUANTIFIED, SECONDS, claims_of
+from discreet.research.reproduce.epicrec_claims import SECONDS, claims_of
 from discreet.research.reproduce.epicrec_crowd import Floats, load, random_concerns
 from discreet.research.reproduce.epicrec_tables import (
+    QUANTIFIED,
     SYSTEMS,
     Table,
     figures,

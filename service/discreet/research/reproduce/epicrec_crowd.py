@@ -83,16 +83,16 @@ class HubCrowd:
     def judge(self, profiles: list[Integers]) -> "ServerErrors":
         """Return what a server makes of what everybody sent."""
         sent = self.sent(profiles)
-        server = OrdinaryRecommender(sent)
+        counts = np.bincount(self.known.columns, minlength=len(self.means))
+        server = OrdinaryRecommender(sent, popularity=counts.astype(np.float64))
         by_sets = server.predict(self.known, self.asked, self.parts)
         with_ratings = predict_by_factors(
             self._with_ratings(sent), self.asked, self.means, people=len(self.owners)
         )
-        counts = np.bincount(self.known.columns, minlength=len(self.means)).astype(float)
         gains = np.zeros(len(self.owners))
         ends = np.searchsorted(self.asked.rows, np.arange(len(self.owners) + 1))
         for at, owner in enumerate(self.owners):
-            ranking = server.best(at, without=owner.history, counts=counts)
+            ranking = server.best(profiles[at], without=owner.history)
             gains[at] = ndcg(ranking, self.asked.columns[ends[at] : ends[at + 1]])
         return ServerErrors(
             sets=np.abs(by_sets - self.asked.stars),

@@ -74,11 +74,17 @@ class _ItemSums:
 
 
 class OrdinaryRecommender:
-    """The server of a crowd, each of whom sent one profile: a row of `sent`."""
+    """The server of a crowd, each of whom sent one profile: a row of `sent`.
 
-    def __init__(self, sent: csr_matrix) -> None:
+    It ranks by `popularity`, one number an item, where nobody sent anything.
+    """
+
+    def __init__(
+        self, sent: csr_matrix, *, popularity: Floats | None = None, factors: int = _FACTORS
+    ) -> None:
         self._sent = sent
-        self._vectors = _leading(sent)
+        self._popularity = popularity
+        self._vectors = _leading(sent, factors)
         self._sums: Floats = np.asarray(sent @ self._vectors)
         self._lengths: Floats = np.asarray(sent.sum(axis=1), dtype=np.float64).reshape(-1)
         known = self._lengths > 0
@@ -116,16 +122,13 @@ class OrdinaryRecommender:
             )
         return np.clip(predicted, known.stars.min(), known.stars.max())
 
-    def best(self, person: int, *, without: Integers, counts: Floats, size: int = 10) -> Integers:
-        """Return the items that suit a person's profile best, without some.
-
-        `counts` are the items' numbers of ratings, for where nobody sent anything.
-        """
-        if not self._lengths.any():
-            scores = counts.copy()
+    def best(self, profile: Integers, *, without: Integers, size: int = 10) -> Integers:
+        """Return the items that suit a profile best, without some; no profile: the popular."""
+        if self._popularity is not None and not self._sent.nnz:
+            scores = self._popularity.copy()
         else:
-            known = self._lengths[person] > 0
-            scores = self._vectors @ (self._sums[person] if known else self._centre)
+            taste = self._vectors[profile].sum(axis=0) if len(profile) else self._centre
+            scores = self._vectors @ taste
         scores[without] = -np.inf
         top = np.argpartition(-scores, size)[:size]
         ordered: Integers = top[np.argsort(-scores[top], kind="stable")]
@@ -183,10 +186,10 @@ def ndcg(ranking: Integers, wanted: Integers) -> float:
     return float(gains[np.isin(ranking, wanted)].sum()) / possible if possible else 0.0
 
 
-def _leading(sent: csr_matrix) -> Floats:
+def _leading(sent: csr_matrix, most: int) -> Floats:
     if not sent.nnz:
         return np.zeros((sent.shape[1], 1))
-    factors = max(1, min(_FACTORS, min(sent.shape) // _SUPPORT))
+    factors = max(1, min(most, min(sent.shape) // _SUPPORT))
     _, _, found = svds(sent, k=factors, v0=np.ones(min(sent.shape)))
     vectors: Floats = np.ascontiguousarray(found.T)
     return vectors
