@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 
 from discreet.errors import DiscreetError, InvalidArgument, StateOverflow, StoreUnavailable
@@ -277,6 +278,23 @@ async def test_a_row_that_was_added_is_taken_back(store: Store) -> None:
     assert await released(store, 1) == before
 
 
+@pytest.mark.parametrize(("start", "step"), [(MOST, 1), (LEAST, -1), (MOST - 5, 6)])
+async def test_an_overflow_of_a_whole_block_adds_nothing(
+    store: Store, start: int, step: int
+) -> None:
+    await learn(store, record(claim=b"start", blocks={OWN: [(1, start)], b"a": [(0, 1)]}))
+    whole = np.array([1, step], dtype=np.int32)
+    for blocks in (
+        {b"a": [(0, 1)], OWN: whole, b"b": [(0, 1)]},
+        {b"fresh": whole, b"a": [(1, LEAST), (1, -1)]},
+    ):
+        with pytest.raises(StateOverflow):
+            await learn(store, record(blocks=blocks, charge=ONE))
+    assert await spent(store) == Ledger()
+    assert await own(store) == [0, start]
+    assert await released(store, 1) == {b"a": [1]}
+
+
 async def test_an_overflow_leaves_no_block_and_no_owner(store: Store) -> None:
     for blocks in ({BLOCK: [(3, MOST), (3, 1)]}, {OWN: [(0, 1)], BLOCK: [(0, LEAST), (0, -1)]}):
         with pytest.raises(StateOverflow):
@@ -395,6 +413,8 @@ async def test_an_unreadable_index_learns_nothing(place: Place, server: Any, par
         ({"increments": {b"b": [(2**20, 1)]}}, "increments"),
         ({"increments": {b"b": [(0, 2**63)]}}, "increments"),
         ({"increments": {b"b": [(0, 0.5)]}}, "increments"),
+        ({"increments": {b"b": np.zeros(0, dtype=np.int32)}}, "increments"),
+        ({"increments": {b"b": np.zeros(2, dtype=np.int64)}}, "increments"),
     ],
 )
 async def test_nothing_is_learned_beside_what_cannot_be(

@@ -54,6 +54,27 @@ async def test_increments_add_up_and_vectors_grow(store: Store) -> None:
     assert await released(store, 1) == {BLOCK: [2, 0, -5, 0, 8, 0, 0, 0, 0, 0]}
 
 
+async def test_an_array_adds_to_every_field_from_the_first_on(store: Store) -> None:
+    most, least = 2**31 - 1, -(2**31)
+    steps = [[1, -1, most, least], [most] * 300, [-5, least], [least] * 300]
+    for place, amounts in enumerate(steps):
+        added = np.array(amounts, dtype=np.int32)
+        blocks = {OWN: added, BLOCK: added, b"other": [(1, place)]}
+        assert await learn(store, record(blocks=blocks, claim=b"%d" % place)) == COUNTED
+    expected = np.zeros(300, dtype=np.int64)
+    for amounts in steps:
+        expected[: len(amounts)] += amounts
+    assert await own(store) == expected.tolist()
+    # Single fields and whole blocks are added to the same sums.
+    await learn(store, record(blocks={OWN: [(2, -(2**40)), (300, 7)]}, claim=b"fields"))
+    await learn(store, record(blocks={OWN: np.ones(3, dtype=np.int32)}, claim=b"again"))
+    changed = expected.copy()
+    changed[:3] += np.array([1, 1, 1 - 2**40])
+    assert await own(store) == [*changed.tolist(), 7]
+    assert (await released(store, 1))[BLOCK] == expected.tolist()
+    assert (await released(store, 1))[b"other"] == [0, 6]
+
+
 async def test_blocks_are_apart_and_come_in_ascending_order(store: Store) -> None:
     names = [b"z", b"\x00" * 32, b"a}", b"\xff", b"1:", b"12"]
     blocks = {name: [(place, place + 1)] for place, name in enumerate(names)}

@@ -1,13 +1,21 @@
 """A store under test, with what a test may do to it from outside, and what tests put into it."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from discreet.privacy.charges import Charge, Limit
-from discreet.state.stores import Debit, Debited, FeedbackRecord, Learned, Ledger, Store
+from discreet.state.stores import (
+    Debit,
+    Debited,
+    FeedbackRecord,
+    Increments,
+    Learned,
+    Ledger,
+    Store,
+)
 
 ONE = Charge(nano_epsilon=100, nano_rho=5, pico_delta=1)
 ADA = b"ada}{".ljust(32, b"}")
@@ -51,7 +59,7 @@ def record(
     principal: bytes = ADA,
     claim: bytes = b"claim",
     reward: int = 1,
-    blocks: Mapping[bytes, Sequence[tuple[int, int]]] | None = None,
+    blocks: Mapping[bytes, Increments] | None = None,
     generation: bytes = GENERATION,
     ttl: int = 60,
     charge: Charge = Charge(),  # noqa: B008  it is frozen

@@ -73,9 +73,15 @@ class Recommender(DecidingRecommender[M]):
 
     # Learning.
 
-    @abstractmethod
     def learn(self, pending: PendingDecision, position: int, reward: float) -> Lesson:
-        """Return what feedback on one of the decision's items adds to the sums, and its price."""
+        """Return what feedback on one of the decision's items adds to the sums, and its price.
+
+        A family defines this, or `lessons` for many at once.
+        """
+        (lesson,) = self.lessons([(pending, position, reward)])
+        if isinstance(lesson, DiscreetError):
+            raise lesson
+        return lesson
 
     def lessons(
         self, many: Sequence[tuple[PendingDecision, int, float]]

@@ -11,7 +11,7 @@ from discreet.errors import InvalidArgument
 from discreet.families.budgets import PrivacyReport
 from discreet.families.observer import AnswerOutcome
 from discreet.privacy.charges import Charge
-from discreet.state.stores import NO_CHARGE, Ledger, OpenDecision
+from discreet.state.stores import NO_CHARGE, Increments, Ledger, OpenDecision
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,5 +257,5 @@ class Lesson(NamedTuple):
     """What feedback adds to fields of blocks, and the price of a client's first such record
     between two releases (`stores.FeedbackRecord`)."""
 
-    increments: Mapping[bytes, Sequence[tuple[int, int]]]
+    increments: Mapping[bytes, Increments]
     charge: Charge = NO_CHARGE

@@ -9,6 +9,8 @@ check here: none can be made with an amount below zero or beyond 2**53 - 1.
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from discreet.errors import InvalidArgument, StateOverflow
 from discreet.state.stores import Debit, FeedbackRecord
 
@@ -146,6 +148,10 @@ def feedback_record(value: FeedbackRecord) -> FeedbackRecord:
         raise InvalidArgument("increments", "must add something")
     for block, increments in value.increments.items():
         _sized("increments", block, 0, MOST_BLOCK)
+        if isinstance(increments, np.ndarray):
+            if increments.dtype != np.int32 or not 1 <= increments.size <= MOST_FIELDS:
+                raise InvalidArgument("increments", f"must be 1 to {MOST_FIELDS} 32-bit amounts")
+            continue
         if not increments:
             raise InvalidArgument("increments", "must add something to every block")
         for field, amount in increments:

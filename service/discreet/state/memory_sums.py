@@ -21,6 +21,7 @@ from discreet.state.stores import (
     Debit,
     Debited,
     FeedbackRecord,
+    Increments,
     Learned,
     Ledger,
     Vector,
@@ -221,11 +222,13 @@ def nth_price(charge: Charge, count: int) -> Charge:
     )
 
 
-def added(before: Vector, increments: Sequence[tuple[int, int]]) -> Vector:
+def added(before: Vector, increments: Increments) -> Vector:
     """Return a new, read-only vector with the increments added in turn, or raise StateOverflow.
 
     The vector that was there is never written to, because readers hold it.
     """
+    if isinstance(increments, np.ndarray):
+        increments = list(enumerate(increments.tolist()))
     longest = max((field for field, _ in increments), default=-1) + 1
     after = np.zeros(max(len(before), longest), dtype=np.int64)
     after[: len(before)] = before

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from discreet.state import checks, scripts
 from discreet.state.client import StoreCommand, Word
 from discreet.state.codec import pack_row, pack_terms
@@ -50,6 +52,9 @@ def _call(records: Sequence[FeedbackRecord], keys: StoreKeys, fence: StoreFence)
             words += (open_name(principal, record.awaited), open_name(principal, claim))
             words.append(settled if record.settles else b"")
         for block, amounts in record.increments.items():
+            if isinstance(amounts, np.ndarray):
+                words += (block, b"+", 0, amounts.astype(">i4").tobytes())
+                continue
             row = pack_row(amounts)
             if row is not None:
                 words += (block, b"+", *row)

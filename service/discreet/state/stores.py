@@ -109,6 +109,10 @@ OWN = b""
 """The block of a principal's own sums, which may serve that principal's answers only."""
 
 
+Increments = Sequence[tuple[int, int]] | npt.NDArray[np.int32]
+"""Fields of a block and their amounts, or an amount for each of its fields."""
+
+
 class FeedbackRecord(NamedTuple):
     """One piece of feedback: to be claimed once, paid for, and added to sums.
 
@@ -118,7 +122,8 @@ class FeedbackRecord(NamedTuple):
     the limit does not admit is claimed, and not added. `window` and `purpose` as in `Debit`.
 
     `increments` adds amounts to fields of blocks: a block is named by its recommender's
-    `generation` and a few bytes, or is the principal's `OWN`.
+    `generation` and a few bytes, or is the principal's `OWN`. An array has an amount for every
+    field from the first on: that is quicker where most of them change.
 
     `awaited` is the decision that it is about, where decisions are awaited; the claim is then that
     name and two bytes of the item's place. While the decision is open, the reward is HELD. It is
@@ -131,7 +136,7 @@ class FeedbackRecord(NamedTuple):
     claim: bytes
     reward: int
     claim_ttl: int
-    increments: Mapping[bytes, Sequence[tuple[int, int]]]
+    increments: Mapping[bytes, Increments]
     charge: Charge = NO_CHARGE
     limit: Limit = NO_LIMIT
     window: int = 0

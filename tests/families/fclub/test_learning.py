@@ -37,13 +37,17 @@ def taught(truth: list[int], *, count: int, seed: int = 0) -> Knowledge:
 
 
 def test_feedback_adds_one_observation_to_the_clients_own_sums() -> None:
-    steps = coordinates((0.5, 0.0, -0.5, 0.0), dimensions=D, scale=False, field="f")
-    added = np.zeros(RULE.encoding.fields, dtype=np.int64)
-    for field, amount in increments(RULE.encoding, steps, 1.0):
-        assert amount
-        added[field] += amount
-    expected = RULE.encoding.observation(x=decoded(steps), reward=1.0)
-    assert added.tolist() == expected.tolist()
+    steps = np.array(
+        [
+            coordinates(x, dimensions=D, scale=False, field="f")
+            for x in ((0.5, 0.0, -0.5, 0.0), (0.1, 0.2, -0.3, 0.9))
+        ]
+    )
+    added = increments(RULE.encoding, steps, np.array([1.0, 0.25]))
+    for one, row, reward in zip(added, steps, (1.0, 0.25), strict=True):
+        expected = RULE.encoding.observation(x=decoded(row), reward=reward)
+        assert one.dtype == np.int32
+        assert one.tolist() == expected.tolist()
 
 
 async def stored(people: int) -> MemoryStore:

@@ -11,6 +11,12 @@ def test_bounds_are_estimate_plus_width_times_norm() -> None:
     bounds = upper_bounds(items=items, estimate=np.array([1.0, 0.0]), inverse=inverse, width=2.0)
     norm = np.sqrt(0.36 * 0.25 + 0.64)
     assert np.allclose(bounds, [1 + 2 * 0.5, 2.0, 0.6 + 2 * norm])
+    estimates = np.array([[1.0, 0.0], [0.0, -1.0]])
+    many = upper_bounds(
+        items=items, estimate=estimates, inverse=np.array([inverse, 4 * inverse]), width=2.0
+    )
+    assert np.allclose(many[0], bounds)
+    assert np.allclose(many[1], [2.0, -1 + 4.0, -0.8 + 4 * norm])
 
 
 def test_positive_raises_negative_eigenvalues_only() -> None:

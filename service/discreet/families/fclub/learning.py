@@ -46,7 +46,7 @@ from discreet.families.fclub.evidence import (
     potential,
     widened,
 )
-from discreet.families.fclub.features import Coordinates, decoded
+from discreet.families.fclub.features import decoded
 from discreet.families.fclub.model import ClusterModel
 from discreet.families.fclub.sums import COUNT, Privatizer, SumsEncoding
 from discreet.privacy.noise import NoiseSource
@@ -67,11 +67,14 @@ _SETTLED = 20
 """Observations a dimension after which a server knows what to show a user."""
 
 
-def increments(encoding: SumsEncoding, steps: Coordinates, reward: float) -> list[tuple[int, int]]:
-    """Return what a reward for an item with these features adds to the client's own sums."""
-    added = encoding.observation(x=decoded(steps), reward=reward)
-    fields = np.flatnonzero(added)
-    return list(zip(fields.tolist(), added[fields].tolist(), strict=True))
+def increments(
+    encoding: SumsEncoding, steps: npt.NDArray[np.int16], rewards: Floats
+) -> list[npt.NDArray[np.int32]]:
+    """Return what rewards for items with these features, a row each, add to own sums.
+
+    An amount is at most a few steps of 1.0, so 32 bits hold it.
+    """
+    return list(encoding.observations(decoded(steps), rewards).astype(np.int32))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,9 +7,10 @@ Floats = npt.NDArray[np.float64]
 
 
 def upper_bounds(*, items: Floats, estimate: Floats, inverse: Floats, width: float) -> Floats:
-    """Return x.estimate + width * |x|_inverse for every row x of `items`."""
-    squares = np.add.reduce(items.dot(inverse) * items, axis=1)
-    bounds: Floats = items.dot(estimate) + width * np.sqrt(np.maximum(squares, 0.0))
+    """Return x.estimate + width * |x|_inverse for every row x of `items`; a row for each of many
+    estimates."""
+    squares = np.add.reduce((items @ inverse) * items, axis=-1)
+    bounds: Floats = estimate @ items.T + width * np.sqrt(np.maximum(squares, 0.0))
     return bounds
 
 

@@ -54,6 +54,10 @@ class Preferences(NamedTuple):
         """Return one user's."""
         return Preferences(self.estimate[place], self.covariance[place])
 
+    def rows(self, places: Sequence[int]) -> "Preferences":
+        """Return some users'."""
+        return Preferences(self.estimate[places], self.covariance[places])
+
 
 @dataclass(frozen=True, eq=False)
 class UserKinds:
@@ -81,19 +85,20 @@ class UserKinds:
         rows = max(1, _BLOCK_NUMBERS // ((1 + len(self.shares)) * dimensions**2))
         for start in range(0, len(users), rows):
             block = slice(start, start + rows)
-            estimate[block], covariance[block] = self._mixed(prior, users[block])
+            estimate[block], covariance[block] = self._mixed(users[block])
         return Preferences(estimate, covariance)
 
-    def _mixed(self, prior: Floats, users: Knowledge) -> Preferences:
+    def _mixed(self, users: Knowledge) -> Preferences:
         matrices, vectors, odds = self._components
-        matrices = prior + matrices
         known = matrices + users.matrix[:, None]
         vector = vectors + users.vector[:, None]
-        fits = odds + potential(known, vector) - potential(matrices, vectors)
-        weights = np.exp(fits - fits.max(axis=1, keepdims=True))
-        weights /= weights.sum(axis=1, keepdims=True)
         inverse = np.asarray(np.linalg.inv(known), dtype=np.float64)
         means = _applied(inverse, vector)
+        # What `potential` returns, with the inverse that is needed anyway.
+        roots = np.diagonal(np.linalg.cholesky(known), axis1=-2, axis2=-1)
+        fits = odds + 0.5 * (vector * means).sum(axis=-1) - np.log(roots).sum(axis=-1)
+        weights = np.exp(fits - fits.max(axis=1, keepdims=True))
+        weights /= weights.sum(axis=1, keepdims=True)
         estimate = (weights[..., None] * means).sum(axis=1)
         apart = means - estimate[:, None]
         # The covariance of a mixture: that within its parts, and that between them.
@@ -103,14 +108,19 @@ class UserKinds:
 
     @cached_property
     def _components(self) -> tuple[Floats, Floats, Floats]:
-        """Return matrices, vectors and log probabilities; no known kind comes first."""
-        nothing = Knowledge.nothing(dimensions=self.knowledge.vector.shape[-1], pieces=1)
+        """Return matrices, vectors and log probabilities; no known kind comes first.
+
+        The matrices have what is known about anybody in them, and the probabilities what every
+        user's are compared with.
+        """
+        dimensions = self.knowledge.vector.shape[-1]
+        nothing = Knowledge.nothing(dimensions=dimensions, pieces=1)
         shares = (1 - _ALONE) * self.shares / self.shares.sum()
-        return (
-            np.concatenate([nothing.matrix, self.knowledge.matrix]),
-            np.concatenate([nothing.vector, self.knowledge.vector]),
-            np.log(np.concatenate([[_ALONE], shares])),
-        )
+        matrices = np.concatenate([nothing.matrix, self.knowledge.matrix])
+        matrices = np.eye(dimensions) / self.variety + matrices
+        vectors = np.concatenate([nothing.vector, self.knowledge.vector])
+        odds = np.log(np.concatenate([[_ALONE], shares])) - potential(matrices, vectors)
+        return matrices, vectors, odds
 
     @cached_property
     def anybody(self) -> Preferences:
@@ -185,8 +195,9 @@ class Ranking:
         """Decide each by the client's own sums and by what the model tells about users alike."""
         known, counts = self.own_knowledge(own)
         preferences = model.preferences([one.client for one in questions], known)
+        chosen = self._drawn(preferences, questions, self.choice, noise)
         decisions = []
-        for row, (question, count) in enumerate(zip(questions, counts.tolist(), strict=True)):
+        for question, drawn, count in zip(questions, chosen, counts.tolist(), strict=True):
             choosable = len(question.ids) > 1
             reason: str | None = None if choosable else NOTHING_TO_CHOOSE
             personalised = choosable
@@ -194,9 +205,8 @@ class Ranking:
                 # Whether there is feedback is private: only an exact answer may depend on it.
                 personalised = count > 0
                 reason = EXACT_ANSWERS if personalised else NO_FEEDBACK
-            drawn = self._drawn(preferences.row(row), question, self.choice, noise)
             if len(drawn) < min(question.limit, len(question.ids)):
-                anybody = self._drawn(model.kinds.anybody, question, UtilityChoice(None), noise)
+                (anybody,) = self._for_anybody(model, [question], noise)
                 drawn = filled(drawn, anybody, question.limit)
             decisions.append(_decision(question, drawn, personalised, reason))
         return decisions
@@ -205,30 +215,50 @@ class Ranking:
         self, model: ClusterModel, questions: Sequence[ClusterQuestion], noise: NoiseSource
     ) -> list[Decision]:
         """Rank by what the model tells about anybody, without looking at the client."""
-        anybody, best = model.kinds.anybody, UtilityChoice(None)
+        chosen = self._for_anybody(model, questions, noise)
         return [
-            _decision(one, self._drawn(anybody, one, best, noise), False, BUDGET_SPENT)
-            for one in questions
+            _decision(one, drawn, False, BUDGET_SPENT)
+            for one, drawn in zip(questions, chosen, strict=True)
         ]
+
+    def _for_anybody(
+        self, model: ClusterModel, questions: Sequence[ClusterQuestion], noise: NoiseSource
+    ) -> list[tuple[Choice, ...]]:
+        anybody = model.kinds.anybody
+        alike = Preferences(
+            *(np.broadcast_to(one, (len(questions), *one.shape)) for one in anybody)
+        )
+        return self._drawn(alike, questions, UtilityChoice(None), noise)
 
     def _drawn(
         self,
         preferences: Preferences,
-        question: ClusterQuestion,
+        questions: Sequence[ClusterQuestion],
         choice: UtilityChoice,
         noise: NoiseSource,
-    ) -> tuple[Choice, ...]:
-        """Return the rows to show."""
-        if not question.ids:
-            return ()
-        return choice.draw(self._utilities(preferences, question), question.limit, noise)
+    ) -> list[tuple[Choice, ...]]:
+        """Return the rows to show; those that may be shown the same items are drawn together."""
+        together: dict[int, list[int]] = {}
+        for row, question in enumerate(questions):
+            together.setdefault(id(question.features), []).append(row)
+        chosen: list[tuple[Choice, ...]] = [()] * len(questions)
+        for rows in together.values():
+            items = questions[rows[0]].features
+            at_once = max(1, _BLOCK_NUMBERS // max(1, items.size))
+            for start in range(0, len(rows) if len(items) else 0, at_once):
+                some = rows[start : start + at_once]
+                worth = self._utilities(preferences.rows(some), items)
+                limits = [questions[row].limit for row in some]
+                for row, drawn in zip(some, choice.draw_each(worth, limits, noise), strict=True):
+                    chosen[row] = drawn
+        return chosen
 
-    def _utilities(self, preferences: Preferences, question: ClusterQuestion) -> Floats:
-        estimate, covariance = preferences
+    def _utilities(self, preferences: Preferences, items: Floats) -> Floats:
+        """Return what each item is worth, a row for each of the users."""
         bounds = upper_bounds(
-            items=question.features,
-            estimate=estimate,
-            inverse=covariance,
+            items=items,
+            estimate=preferences.estimate,
+            inverse=preferences.covariance,
             width=self.exploration,
         )
         utilities: Floats = self.encoding.baseline + bounds
@@ -237,7 +267,9 @@ class Ranking:
     def utilities(self, model: ClusterModel, question: ClusterQuestion, own: Vector) -> Floats:
         """Return what each row is worth to the client, whose own sums these are."""
         known, _ = self.own_knowledge([own])
-        return self._utilities(model.preferences([question.client], known).row(0), question)
+        preferences = model.preferences([question.client], known)
+        utilities: Floats = self._utilities(preferences, question.features)[0]
+        return utilities
 
     def law(
         self,
@@ -251,11 +283,14 @@ class Ranking:
         """
         if own is None:
             anybody, best = model.kinds.anybody, UtilityChoice(None)
-            return [best.probabilities(self._utilities(anybody, one)) for one in questions]
+            alike = Preferences(*(one[None] for one in anybody))
+            return [
+                best.probabilities(self._utilities(alike, one.features)[0]) for one in questions
+            ]
         known, _ = self.own_knowledge(own)
         preferences = model.preferences([one.client for one in questions], known)
         return [
-            self.choice.probabilities(self._utilities(preferences.row(row), one))
+            self.choice.probabilities(self._utilities(preferences.rows([row]), one.features)[0])
             for row, one in enumerate(questions)
         ]
 

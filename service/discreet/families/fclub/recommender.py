@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from discreet.errors import DiscreetError, InvalidArgument
 from discreet.families.budgets import FREE, BudgetPolicy
 from discreet.families.cards import GuaranteeCard
 from discreet.families.choice import UtilityChoice
-from discreet.families.contract import Recommender, Resources
+from discreet.families.contract import Recommender, Resources, tried
 from discreet.families.documents import AnswersPrivacyDocument, FeedbackPrivacyDocument
 from discreet.families.fclub import guarantee
 from discreet.families.fclub.by_observation import ObservationReading
@@ -317,10 +318,20 @@ class ClusterRecommender(Recommender[ClusterModel]):
     def _late(self, many: Sequence[PendingFeedback]) -> Awaitable[list[bool]]:
         return self._tombstones.cover([self.made_at(one.pending) for one in many])
 
-    def learn(self, pending: PendingDecision, position: int, reward: float) -> Lesson:
-        """Return what the reward adds to the client's own sums."""
-        steps = features_shown(pending, position, dimensions=self.dimensions)
-        return Lesson({OWN: increments(self._ranking.encoding, steps, reward)}, self._lesson_charge)
+    def lessons(
+        self, many: Sequence[tuple[PendingDecision, int, float]]
+    ) -> list[Lesson | DiscreetError]:
+        """Return what rewards add to the clients' own sums; they are worked out together."""
+        shown = [
+            tried(partial(features_shown, dimensions=self.dimensions), pending, position)
+            for pending, position, _ in many
+        ]
+        known = [row for row, one in enumerate(shown) if not isinstance(one, DiscreetError)]
+        steps = np.array([shown[row] for row in known], dtype=np.int16)
+        rewards = np.array([many[row][2] for row in known])
+        added = increments(self._ranking.encoding, steps.reshape(-1, self.dimensions), rewards)
+        lessons = iter([Lesson({OWN: one}, self._lesson_charge) for one in added])
+        return [one if isinstance(one, DiscreetError) else next(lessons) for one in shown]
 
     # Releasing.
 

@@ -117,13 +117,18 @@ class SumsEncoding:
         features = checked_features(x, self.dimensions)
         if not (math.isfinite(reward) and 0 <= reward <= 1):
             raise InvalidArgument("reward", "must be a number from 0 to 1")
-        entries = np.concatenate(
-            [
-                np.outer(features, features)[np.triu_indices(self.dimensions)],
-                self.weight * (reward - self.baseline) * features,
-            ]
-        )
-        return np.concatenate([[1], np.rint(entries * STEPS).astype(np.int64)])
+        added: Vector = self.observations(features[None], np.array([reward]))[0]
+        return added
+
+    def observations(self, features: Floats, rewards: Floats) -> Vector:
+        """Return what observations add, a row each; features and rewards are known to be fine."""
+        rows, columns = _triangle(self.dimensions)
+        half = len(rows)
+        added = np.ones((len(features), self.fields), dtype=np.int64)
+        added[:, 1 : 1 + half] = np.rint(features[:, rows] * features[:, columns] * STEPS)
+        liked = self.weight * (rewards - self.baseline)
+        added[:, 1 + half :] = np.rint(liked[:, None] * features * STEPS)
+        return added
 
     def sums(self, steps: npt.ArrayLike) -> LinearSums:
         """Read V, b and the count from a vector, or from a row each; exact or noisy."""
@@ -158,6 +163,13 @@ class SumsEncoding:
             raise InvalidArgument("steps", "must be sums over so many observations")
         vector.flags.writeable = False
         return NoisyUpdate(tuple(sorted(int(member) for member in members)), vector, deviation)
+
+
+@lru_cache(maxsize=8)
+def _triangle(dimensions: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the rows and columns of the upper triangle, row by row."""
+    rows, columns = np.triu_indices(dimensions)
+    return rows, columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -248,17 +248,10 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
                 return position
         raise InvalidArgument("item", "is not one of the items of this recommendation")
 
-    def learn(self, pending: PendingDecision, position: int, reward: float) -> Lesson:
-        """Return the record's gradient, evaluated at the released model. Its price is fixed."""
-        (lesson,) = self.lessons([(pending, position, reward)])
-        if isinstance(lesson, DiscreetError):
-            raise lesson
-        return lesson
-
     def lessons(
         self, many: Sequence[tuple[PendingDecision, int, float]]
     ) -> list[Lesson | DiscreetError]:
-        """Return the records' gradients; all of them are multiplied and clipped together."""
+        """Return the records' gradients, evaluated at the released model; their price is fixed."""
         parts = [tried(self._reader.parts, pending, position) for pending, position, _ in many]
         found = [
             (*part, reward)
