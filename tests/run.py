@@ -13,6 +13,7 @@ fail than chance explains.
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -25,11 +26,11 @@ from pathlib import Path
 import pytest
 
 from tests.requirements import left_out, reasons
+from tests.side_by_side import processes
 from tests.survivors import OUTLIVED
 
 SIDE_BY_SIDE = (
-    # Most tests wait for servers, so that three processes keep two cores busy.
-    *("-n", "3"),
+    *("-n", str(processes())),
     # A file's tests share servers; which files come first is said in tests/side_by_side.py.
     *("--dist", "loadfile", "--no-loadscope-reorder"),
     # A crash of the interpreter is no chance, and the work of one that crashed is not taken over.
@@ -39,6 +40,7 @@ MOST_REPEATED = 25
 LINT = ("make", "--no-print-directory", "lint")
 RECORD = "DISCREET_TEST_RECORD"
 """Names the file into which a run of pytest writes its record."""
+CPU = "CPU of all processes, to be held against the clock and the cores:"
 CATEGORIES = ("failed", "error", "passed", "skipped")
 """What becomes of a test, the worst first."""
 
@@ -76,6 +78,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatu
         "outlived": any(OUTLIVED in report.longreprtext for report in errors),
     }
     Path(path).write_text(json.dumps(record))
+    terminalreporter.write_line(f"{CPU} {_cpu_seconds():.0f} s")
+
+
+def _cpu_seconds() -> float:
+    """Return the CPU time of this process and of everything that it began and that has ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def run_pytest(arguments: Sequence[str]) -> RunRecord:

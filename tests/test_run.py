@@ -72,6 +72,7 @@ def test_what_passes_is_run_once(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "once more" not in done.stdout
     assert "UNSTABLE" not in done.stdout
+    assert re.search(re.escape(run.CPU) + r" \d+ s$", done.stdout, re.MULTILINE)
     assert LAST_LINE.fullmatch(last_line(done))
     assert "1 passed" in last_line(done)
 
