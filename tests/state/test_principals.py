@@ -25,3 +25,11 @@ def test_a_digest_depends_on_the_pepper_and_on_both_names() -> None:
 def test_parts_of_a_request_cannot_be_split_in_two_ways() -> None:
     one = Principals(PEPPER)
     assert one.request([b"ab", b"c"]) != one.request([b"a", b"bc"])
+
+
+def test_a_recommenders_clients_are_named_alike_one_by_one_and_together() -> None:
+    principals = Principals(b"pepper")
+    for group in (None, "shop"):
+        name = principals.clients("films", group=group)
+        for client in ("ada", "", "Zoë", "a\0b"):
+            assert name(client) == principals.client("films", client, group=group)

@@ -68,8 +68,9 @@ class FeedbackRequests:
 
     async def record(self, feedback: Feedback) -> Receipt:
         """Count one reward once, together with those that arrive in the same turn."""
-        token = await self.token_of(feedback)
-        await self._registry.current()
+        token = feedback.recommendation_id or await self.token_of(feedback)
+        if self._registry.trusted() is None:
+            await self._registry.current()
         return await self._batcher.join(*self._open(feedback, token))
 
     async def record_many(self, many: Sequence[Feedback]) -> list[Receipt | DiscreetError]:
@@ -121,7 +122,8 @@ class FeedbackRequests:
         recommender, pending, remaining = self._find(token, feedback.recommenders)
         if not feedback.scaled:
             reward = recommender.scaled(feedback.reward)
-            feedback = feedback._replace(reward=reward, scaled=True)
+            _, recommendation_id, event_id, item, recommenders, _ = feedback
+            feedback = Feedback(reward, recommendation_id, event_id, item, recommenders, True)
         return recommender, PendingFeedback(pending, feedback, remaining + CLAIM_MARGIN)
 
     async def find(

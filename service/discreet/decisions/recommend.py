@@ -246,12 +246,16 @@ class RecommendRequests:
                 answers.append(_in_doubt(one, made_up[row][0]))
             else:
                 answers.append(one)
-        budget = recommender.answers_budget
-        kinds: dict[tuple[AnswerOutcome, Charge], list[Recommendation]] = {}
+        budget, awaits = recommender.answers_budget, recommender.awaits
+        logged = recommender.stored.document.log is not None
+        alike: list[Recommendation] = []
+        kinds: list[tuple[AnswerOutcome, Charge, list[Recommendation]]] = []
+        outcome: AnswerOutcome | None = None
+        charge, pays = FREE, False
         sealed = seals.seal(list(good), [one.decision for one in good.values()])
         for (row, one), (token, pending) in zip(good.items(), sealed, strict=True):
             decision = one.decision
-            answer = Recommendation(
+            answers[row] = answer = Recommendation(
                 token,
                 decision.items,
                 decision.personalised,
@@ -260,23 +264,26 @@ class RecommendRequests:
                 decision.vendors,
                 decision.round,
                 decision.reason,
-                one.awaiting if recommender.awaits else None,
+                one.awaiting if awaits else None,
             )
-            answers[row] = answer
-            kinds.setdefault((one.outcome, one.charge), []).append(answer)
-            if recommender.stored.document.log is not None:
+            if outcome is not one.outcome or charge is not one.charge:
+                outcome, charge, alike = one.outcome, one.charge, []
+                kinds.append((outcome, charge, alike))
+                pays = budget is not None and charge != FREE
+            alike.append(answer)
+            if logged:
                 ask = many[row].ask
                 self._decision_log.decided(recommender, ask, decision, pending, self._beside(ask))
-            if budget is not None and one.ledger is not None and one.charge != FREE:
+            if pays and budget is not None and one.ledger is not None:
                 spent = one.ledger.spent(Account.ANSWERS, budget.window)
-                for tenths in budget.reached(spent=spent, charge=one.charge):
+                for tenths in budget.reached(spent=spent, charge=charge):
                     self._observer.reached(
                         recommender=recommender.name, algorithm=recommender.algorithm, tenths=tenths
                     )
-        for kind, alike in kinds.items():
-            self._note(recommender, *kind, alike)
+        for kind in kinds:
+            self._note(recommender, *kind)
         self._say_what_is_not_awaited(recommender, many, good)
-        refused = sum(isinstance(one, BudgetExhausted) for one in answered)
+        refused = sum(isinstance(one, BudgetExhausted) for one in answers)
         if refused:
             self._observer.recommendation(
                 recommender=recommender.name,

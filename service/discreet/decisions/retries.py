@@ -29,6 +29,7 @@ are kept is part of the mark, so that a document which keeps them for a shorter 
 
 import json
 import os
+import struct
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
@@ -47,6 +48,7 @@ MADE_UP = "retry-"
 """How event ids begin that callers are told, and did not choose."""
 MADE_UP_SECONDS = 120
 _MADE_UP_BYTES = 16
+_LENGTH = struct.Struct("<Q")
 _MADE_UP_LENGTH = len(MADE_UP) + 2 * _MADE_UP_BYTES
 _STORED = Recommendation._fields.index("described")
 """Fields of an answer that are stored: the catalogue may have changed by the next time."""
@@ -114,11 +116,8 @@ class StoredAnswers:
         content = os.urandom(_MADE_UP_BYTES * count).hex()
         size = 2 * _MADE_UP_BYTES
         ids = [MADE_UP + content[start : start + size] for start in range(0, len(content), size)]
-        digests = [self._mark(self._principals.event(each), ttl) for each in ids]
-        return [
-            (each, RetryMark(digest, MADE_UP_SECONDS))
-            for each, digest in zip(ids, digests, strict=True)
-        ]
+        kept, event, request = _LENGTH.pack(ttl), self._principals.event, self._principals.request
+        return [(each, RetryMark(request((event(each), kept)), MADE_UP_SECONDS)) for each in ids]
 
     async def recommendation_id(self, event_id: str) -> str:
         """Return the id of the recommendation that was made under an event id."""
@@ -143,7 +142,7 @@ class StoredAnswers:
 
     def _mark(self, event: bytes, ttl: int) -> bytes:
         """Return under what an event is debited whose answer is kept for so many seconds."""
-        return self._principals.request([event, ttl.to_bytes(8, "little")])
+        return self._principals.request((event, _LENGTH.pack(ttl)))
 
     def _fingerprint(self, ask: Ask) -> bytes:
         public = [ask.recommender, ask.client, ask.limit]

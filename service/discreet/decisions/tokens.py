@@ -8,12 +8,10 @@ AES-GCM-SIV rather than AES-GCM: nonces are random, and at thousands of tokens a
 96-bit nonce under plain GCM would leave its safe number of messages within days.
 """
 
-import base64
-import binascii
 import hashlib
 import os
 import struct
-from binascii import b2a_base64
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -39,6 +37,8 @@ _VERSION = 2
 _PERSONALISED, _DEFERRED = 1, 2
 _PURPOSE = b"discreet decision"
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
+_FROM_URL = bytes.maketrans(b"-_+/", b"+/--")
+"""What is no part of a URL is no part of a token either."""
 _INVALID = "is not a recommendation_id of this service"
 
 
@@ -109,10 +109,10 @@ def open_decision(sealer: Sealer, token: str) -> PendingDecision:
         raise TokenForged(_INVALID)
     try:
         # Canonical base64 only: otherwise several spellings of one token would be accepted.
-        padded = token.encode("ascii") + b"=" * (-len(token) % 4)
-        sealed = base64.b64decode(padded, altchars=b"-_", validate=True)
-        canonical = base64.urlsafe_b64encode(sealed) == padded
-    except (binascii.Error, ValueError, UnicodeEncodeError):
+        padded = (token.encode("ascii") + b"=" * (-len(token) % 4)).translate(_FROM_URL)
+        sealed = a2b_base64(padded, strict_mode=True)
+        canonical = b2a_base64(sealed, newline=False) == padded
+    except ValueError:
         canonical = False
     if not canonical:
         raise TokenForged(_INVALID)
@@ -175,6 +175,10 @@ class DecisionSeals:
 
     def seal(self, rows: Sequence[int], decisions: Sequence[Decision]) -> list[SealedDecision]:
         """Return the decisions for these questions, by their places, sealed."""
+        if not self._recommender.awaits:
+            # Nothing was opened before, and nothing comes again.
+            made = [self._pending(*each) for each in zip(rows, decisions, strict=True)]
+            return list(map(SealedDecision, seal_decisions(self._sealer, made), made))
         missing = [
             (row, decision, self._pending(row, decision))
             for row, decision in zip(rows, decisions, strict=True)

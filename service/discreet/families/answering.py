@@ -75,6 +75,7 @@ class DecidingRecommender(ABC, Generic[M]):
         self.observer = resources.observer
         self.principals = resources.principals
         self.peers = resources.peers
+        self._principal = resources.principals.clients(name, group=document.ledger)
         self.clock = resources.clock
         self.slot_of = {item.id: stored.slots[item.id] for item in document.items}
         self.id_of = {slot: item for item, slot in self.slot_of.items()}
@@ -195,7 +196,7 @@ class DecidingRecommender(ABC, Generic[M]):
 
     def principal(self, client: str) -> bytes:
         """Return the digest under which a client's ledger and own sums stand."""
-        return self.principals.client(self.name, client, group=self.stored.document.ledger)
+        return self._principal(client)
 
     @abstractmethod
     def question(self, ask: Ask) -> Question:
@@ -326,8 +327,11 @@ class DecidingRecommender(ABC, Generic[M]):
         limit, window = (NO_LIMIT, 0) if budget is None else (budget.limit, budget.window)
         wanted = []
         account, purpose = Account.ANSWERS, self.purpose
+        last, free = FREE, True
         for question, price, mark in zip(questions, prices, marks, strict=True):
-            if mark is None or price == FREE:
+            if price is not last:
+                last, free = price, price == FREE
+            if mark is None or free:
                 one = Debit(question.client, price, limit, window=window, purpose=purpose)
             else:
                 digest, ttl = mark

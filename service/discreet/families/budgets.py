@@ -83,6 +83,8 @@ class BudgetPolicy:
         The ledger must come from a debit under this policy, perhaps of nothing: then its window is
         the one of that moment.
         """
+        if not self.window:
+            return self._report(ledger.feedback if account else ledger.answers, charge, None)
         window = ledger.window(self.window)
         ends_at = None if window is None else window.ends_at
         return self._report(ledger.spent(account, self.window), charge, ends_at)

@@ -35,10 +35,13 @@ def debit_calls(
 ) -> list[FencedCall]:
     """Return calls that make these debits, in this order; raise `InvalidArgument` for what no
     ledger can take."""
-    for place, debit in enumerate(debits):
-        before = debits[place - 1] if place else None
-        checks.debit(debit, before if before and _alike(before, debit) else None)
-    return [_call(some, keys, fence) for some in together(debits, _alike, one_server=one_server)]
+    calls = []
+    for some in together(debits, _alike, one_server=one_server):
+        first = None
+        for debit in some:
+            first = checks.debit(debit, first)
+        calls.append(_call(some, keys, fence))
+    return calls
 
 
 def together(
@@ -51,12 +54,16 @@ def together(
         if (
             end - start == MOST_TOGETHER
             or not alike(first, entry)
-            or not (one_server or shard_of(entry.principal) == shard_of(first.principal))
+            or not (one_server or _shard(entry) == _shard(first))
         ):
             yield entries[start:end]
             start = end
     if entries:
         yield entries[start:]
+
+
+def _shard(entry: Debit | FeedbackRecord) -> int:
+    return shard_of(checks.digest("principal", entry.principal))
 
 
 def _alike(one: Debit, other: Debit) -> bool:

@@ -5,9 +5,11 @@ would give every client a fresh ledger, which is a reset by another name.
 """
 
 import hashlib
-from collections.abc import Iterable
+import struct
+from collections.abc import Callable, Iterable
 
 DIGEST_BYTES = 16
+_LENGTH = struct.Struct("<Q")
 
 
 class Principals:
@@ -28,12 +30,22 @@ class Principals:
         It follows the recommender's *name*, or the group's: removing a recommender and creating it
         anew must not open fresh ledgers for the same people.
         """
-        digest = self._client.copy()
+        return self.clients(recommender, group=group)(client)
+
+    def clients(self, recommender: str, *, group: str | None = None) -> Callable[[str], bytes]:
+        """Return what names the ledgers of a recommender's clients, as `client` does."""
+        begun = self._client.copy()
         # Names have neither NUL nor a colon, so no pair can be split in two ways, and no
         # recommender has a group's ledger.
         owner = recommender if group is None else f"group:{group}"
-        digest.update(owner.encode() + b"\0" + client.encode())
-        return digest.digest()
+        begun.update(owner.encode() + b"\0")
+
+        def name(client: str) -> bytes:
+            digest = begun.copy()
+            digest.update(client.encode())
+            return digest.digest()
+
+        return name
 
     def event(self, event_id: str) -> bytes:
         """A caller's event id. Events are named across recommenders: feedback gives only the id."""
@@ -71,5 +83,6 @@ class Principals:
     def request(self, parts: Iterable[bytes]) -> bytes:
         """A fingerprint of what is public of a request, to find an event id that was used twice."""
         digest = self._request.copy()
-        digest.update(b"".join([len(part).to_bytes(8, "little") + part for part in parts]))
+        for part in parts:
+            digest.update(_LENGTH.pack(len(part)) + part)
         return digest.digest()
