@@ -55,7 +55,14 @@ SERVED_ALONE = tuple(
     for feedback in FEEDBACK
     for epsilon in (*EPSILONS, 4.0)
 )
-QUICK = (*AS_PUBLISHED, *SERVED_ALONE, PartitionAlgorithm("served-vendors", 1.0))
+QUICK = (
+    *AS_PUBLISHED,
+    *(PartitionAlgorithm("served", epsilon) for epsilon in (0.01, 1.0)),
+    PartitionAlgorithm("served", 1.0, 1.0),
+    PartitionAlgorithm("served-vendors", 1.0),
+)
+"""What a small run plays: everything that a claim is about, and few of the served ones, which
+take most of the time."""
 COMPARED = (
     *AS_PUBLISHED,
     *SERVED_ALONE,
