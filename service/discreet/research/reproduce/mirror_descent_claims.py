@@ -193,7 +193,8 @@ def _eighteen_percent(found: MirrorFindings) -> PaperClaim:
         published="18%",
         ours=f"{judged:.1%}",
         holds=judged >= 0.15,
-        why="what lambda removes is noise, so it depends on how much there is: without noise "
+        why="15% and more counts. What lambda removes is noise, so it depends on how much there "
+        "is: without noise "
         f"{plain:.1%}; at ε=1 as much lambda leaves {drowned:.1%} of accuracy, chance; served at "
         f"ε=1 {served:.1%}",
     )
