@@ -169,7 +169,9 @@ class TruncatedExponential:
         They are gamma F + m (1 - gamma) phi_j, times 2**64, in the fixed point of `_powers`; if
         there are fewer objects than m, each has its part of what the others would have.
         """
-        counts, total = self._counts(votes)
+        return np.array(self._weights(*self._counts(votes)), dtype=object)
+
+    def _weights(self, counts: Sequence[int], total: int) -> list[int]:
         excess = []
         for count in counts:
             phi = _exponential(self._powers, count, total) - self._threshold
@@ -179,11 +181,9 @@ class TruncatedExponential:
         slope = self.objects * (2**_SHARE_BITS - self._share)
         missing = self.objects - len(counts)
         if not missing:
-            return np.array([floor + slope * phi for phi in excess], dtype=object)
+            return [floor + slope * phi for phi in excess]
         here = len(counts)
-        return np.array(
-            [here * (floor + slope * phi) + missing * floor for phi in excess], dtype=object
-        )
+        return [here * (floor + slope * phi) + missing * floor for phi in excess]
 
     def further_weights(self, votes: Votes, *, drawn: Sequence[int]) -> dict[int, int]:
         """Return integers to which the chances of all objects but those drawn are proportional."""
@@ -206,11 +206,13 @@ class TruncatedExponential:
 
     def choose(self, *, votes: Votes, noise: NoiseSource) -> Released[int]:
         """Return the position of one object."""
-        weights = list(self.weights(votes))
+        return Released(self._first(*self._counts(votes), noise), self.event)
+
+    def _first(self, counts: Sequence[int], total: int, noise: NoiseSource) -> int:
         bits = self._bits
-        if len(weights) < self.objects:
+        if len(counts) < self.objects:
             bits += self.objects.bit_length()
-        return Released(draw_counted(weights, noise, bits=bits), self.event)
+        return draw_counted(self._weights(counts, total), noise, bits=bits)
 
     def choose_several(
         self, *, votes: Votes, limit: int, noise: NoiseSource
@@ -218,8 +220,10 @@ class TruncatedExponential:
         """Return the positions of `limit` different objects, in the order in which to show them."""
         if not 1 <= limit <= len(votes):
             raise InvalidArgument("limit", "must be from 1 to the number of objects")
-        drawn = [self.choose(votes=votes, noise=noise).value]
         counts, total = self._counts(votes)
+        drawn = [self._first(counts, total, noise)]
+        if limit == self.event.shown == 1:
+            return Released(tuple(drawn), self.event)
         heights = self._heights(counts, total)
         bits = self._half_powers[0][1].bit_length() + self.objects.bit_length() + SPARE
         for _ in range(limit - 1):
@@ -236,7 +240,7 @@ class TruncatedExponential:
             )
         if array.dtype.kind not in "iu":
             raise InvalidArgument("votes", "must be integers")
-        counts = [int(count) for count in array]
+        counts = array.tolist()
         total = sum(counts)
         if min(counts) < 0 or total > MOST_VOTES:
             raise InvalidArgument("votes", f"must not be negative nor sum above {MOST_VOTES}")
@@ -276,9 +280,8 @@ def _powers(sharpness: float) -> tuple[tuple[int, ...], ...]:
 
 def _exponential(powers: tuple[tuple[int, ...], ...], count: int, total: int) -> int:
     """Return exp(sharpness * count / total) in fixed point."""
-    share = (count << (8 * _DIGITS)) // total
-    value = powers[0][share >> (8 * _DIGITS)]
-    for place in range(1, _DIGITS + 1):
-        digit = (share >> (8 * (_DIGITS - place))) & 255
+    whole, *digits = ((count << (8 * _DIGITS)) // total).to_bytes(_DIGITS + 1, "big")
+    value = powers[0][whole]
+    for place, digit in enumerate(digits, start=1):
         value = value * powers[place][digit] >> _PLACES
     return value

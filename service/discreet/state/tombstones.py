@@ -35,6 +35,10 @@ class Tombstones:
         (count,) = await self._store.versions(keys=[_key(principal)])
         return count
 
+    async def counts(self, principals: Sequence[bytes]) -> Sequence[int]:
+        """Return how often each of these was erased."""
+        return await self._store.versions(keys=[_key(each) for each in principals])
+
     async def refuse_if_erased(self, principal: bytes, *, since: int) -> None:
         """Raise `ClientErased` if there was an erasure since the count was `since`."""
         if await self.count(principal) != since:

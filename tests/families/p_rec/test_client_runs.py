@@ -3,7 +3,7 @@
 import pytest
 
 from discreet.errors import BudgetExhausted
-from discreet.families.p_rec.recommender import NO_RUN_LEFT
+from discreet.families.p_rec.clients import NO_RUN_LEFT
 from discreet.families.questions import Ask
 from tests.families.p_rec.conftest import NAME, Bench, stored_document
 

@@ -15,8 +15,8 @@ from discreet.errors import (
 )
 from discreet.families.budgets import UNPROTECTED
 from discreet.families.observer import AnswerOutcome
+from discreet.families.p_rec.clients import NO_RUN_LEFT, TOO_FEW_PEERS
 from discreet.families.p_rec.history import AnswerRecord, ClientOpinion
-from discreet.families.p_rec.recommender import NO_RUN_LEFT, TOO_FEW_PEERS
 from discreet.families.p_rec.votes import Votes
 from discreet.families.questions import Answered, Ask
 from discreet.research.noise import SeededNoise

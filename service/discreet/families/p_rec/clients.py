@@ -9,14 +9,15 @@ guards decide.
 
 import asyncio
 import os
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
 
-from discreet.errors import InvalidArgument, NothingToRecommend
+from discreet.errors import DiscreetError, InvalidArgument, NothingToRecommend
 from discreet.families.contract import Recommender
 from discreet.families.p_rec.credits import Credits
 from discreet.families.p_rec.history import (
@@ -26,11 +27,18 @@ from discreet.families.p_rec.history import (
     CurrentRun,
     RunRecord,
 )
+from discreet.families.p_rec.learning import AnswerPlace
 from discreet.families.p_rec.model import RunView
 from discreet.families.p_rec.rounds import Round
 from discreet.families.p_rec.run_parameters import VotingParameters
 from discreet.families.p_rec.votes import Votes
-from discreet.state.stores import SHARDS, shard_of
+from discreet.families.questions import Choice, Decision
+from discreet.state.stores import SHARDS, Written, shard_of
+
+T = TypeVar("T")
+
+TOO_FEW_PEERS = "too few like-minded voters"
+NO_RUN_LEFT = "the client has no run left in this window, or the voters' privacy budget is spent"
 
 _REPLAYED_TOGETHER = 8
 """Rounds of a replay that are read together, and after which other requests have their turn."""
@@ -78,6 +86,35 @@ class OwnRound:
     skipped: ClientAnswer | None = None
     view: RunView | None = None
 
+    def decision(self, answer: ClientAnswer, limit: int) -> Decision:
+        """Return what is shown of an answer."""
+        place = AnswerPlace(self.history.mark, self.position, answer.round, len(answer.records))
+        reason = None
+        if not answer.used_votes:
+            reason = TOO_FEW_PEERS if self.paid else NO_RUN_LEFT
+        shown = answer.chosen[:limit]
+        return Decision(
+            items=tuple(self.round.objects[chosen] for chosen in shown),
+            choices=tuple(Choice(slot=chosen, propensity=1.0) for chosen in shown),
+            personalised=answer.used_votes,
+            note=place.encode(),
+            reason=reason,
+            round=self.round.id,
+        )
+
+
+def was_kept(written: int | Written | None) -> bool:
+    """Tell whether an answer was written, and nothing else was written there before."""
+    return written.done if isinstance(written, Written) else written is not None
+
+
+async def tried_awaiting(attempt: Awaitable[T]) -> T | DiscreetError:
+    """Return what comes of it, or the error of ours that it raises."""
+    try:
+        return await attempt
+    except DiscreetError as error:
+        return error
+
 
 class ClientStates:
     """The clients of one recommender, in the store and in this worker's memory.
@@ -113,35 +150,74 @@ class ClientStates:
         """Return one part of the list of clients that have a history."""
         return self._key(b"clients", bytes([part]))
 
+    @asynccontextmanager
+    async def turns(self, clients: Sequence[bytes]) -> AsyncIterator[None]:
+        """Hold the turns of several clients, taken in one order: nobody waits in a circle."""
+        held: list[asyncio.Lock] = []
+        try:
+            for client in sorted(clients):
+                lock = self.turn(client)
+                await lock.acquire()
+                held.append(lock)
+            yield
+        finally:
+            for lock in held:
+                lock.release()
+
     async def read(self, client: bytes) -> ClientState | None:
         """Return the client as the store has it now; None if there is no history."""
-        store, page = self._store, self.page(client)
-        state: ClientState = self._states.get(client) or ClientState(ClientHistory())
-        position = state.history.settled
-        reading = asyncio.gather(
-            # The mark last: if it is still the one we know, so was the history read before it.
-            store.read_page(page=page, start=ClientHistory.offset_of(position)),
-            store.read_page(page=page, start=0, end=MARK_BYTES),
-            store.versions(keys=[self._votes.erasures_key]),
-        )
-        content, mark, (erasures,) = await reading
-        self._votes.notice_erasures(erasures)
-        if state.history.mark not in (b"", mark):
-            self.drop(client)
-            return await self.read(client)
-        if len(mark) < MARK_BYTES:
-            return None
-        state.history.mark = mark
-        state.history.read(content, position=position)
+        (state,) = await self.read_each([client])
         return state
 
-    async def _create(self, client: bytes) -> None:
-        """Begin a client's history, unless there is one."""
-        # Listed before it is there, so that removing the recommender finds it.
-        queue = self._queue(shard_of(client))
-        await self._store.put_message(queue=queue, name=client, content=b"1")
-        mark = os.urandom(MARK_BYTES)
-        await self._store.append_page(page=self.page(client), content=mark, expected=0)
+    async def read_each(self, clients: Sequence[bytes]) -> list[ClientState | None]:
+        """Return several clients as the store has them now; None for those without a history."""
+        store = self._store
+        known = [self._states.get(client) or ClientState(ClientHistory()) for client in clients]
+        positions = [state.history.settled for state in known]
+        reading = [
+            # The mark last: if it is still the one we know, so was the history read before it.
+            (
+                store.read_page(page=page, start=ClientHistory.offset_of(position)),
+                store.read_page(page=page, start=0, end=MARK_BYTES),
+            )
+            for page, position in zip(map(self.page, clients), positions, strict=True)
+        ]
+        counting = store.versions(keys=[self._votes.erasures_key])
+        read = [(await content, await mark) for content, mark in reading]
+        (erasures,) = await counting
+        self._votes.notice_erasures(erasures)
+        states: list[ClientState | None] = []
+        for client, state, position, (content, mark) in zip(
+            clients, known, positions, read, strict=True
+        ):
+            if state.history.mark not in (b"", mark):
+                self.drop(client)
+                states.append(await self.read(client))
+                continue
+            if len(mark) < MARK_BYTES:
+                states.append(None)
+                continue
+            state.history.mark = mark
+            state.history.read(content, position=position)
+            states.append(state)
+        return states
+
+    async def _create_each(self, clients: Sequence[bytes]) -> None:
+        """Begin clients' histories, where there are none."""
+        store = self._store
+        # Listed before they are there, so that removing the recommender finds them.
+        listing = [
+            store.put_message(queue=self._queue(shard_of(client)), name=client, content=b"1")
+            for client in clients
+        ]
+        for listed in listing:
+            await listed
+        beginning = [
+            store.append_page(page=self.page(client), content=os.urandom(MARK_BYTES), expected=0)
+            for client in clients
+        ]
+        for begun in beginning:
+            await begun
 
     def _remember(self, client: bytes, state: ClientState) -> None:
         """Keep a client in memory if there is room, in place of those unused for the longest."""
@@ -180,46 +256,76 @@ class ClientStates:
         From here on no vote reaches that round. Raises `InvalidArgument` for a round that cannot be
         answered from, and `NothingToRecommend` if there is none.
         """
-        state, one = await self._find(client, round_id)
-        own = await self._own_round(state, one)
-        self._remember(client, state)
+        (own,) = await self.prepare_each([(client, round_id)])
+        if isinstance(own, DiscreetError):
+            raise own
         return own
+
+    async def prepare_each(
+        self, asked: Sequence[tuple[bytes, str | None]]
+    ) -> list[OwnRound | DiscreetError]:
+        """Return what `prepare` returns, or raises, for each of different clients."""
+        states = await self.read_each([client for client, _ in asked])
+        # What waits from here on waits once for a round, and hardly ever for a client.
+        many = await self._votes.rounds.count() if any(one is None for _, one in asked) else 0
+        rounds = [
+            await tried_awaiting(self._round(state, round_id, many))
+            for state, (_, round_id) in zip(states, asked, strict=True)
+        ]
+        # A history is begun only if there is a round.
+        while fresh := [
+            row
+            for row, one in enumerate(rounds)
+            if states[row] is None and not isinstance(one, DiscreetError)
+        ]:
+            clients = [asked[row][0] for row in fresh]
+            await self._create_each(clients)
+            for row, state in zip(fresh, await self.read_each(clients), strict=True):
+                states[row] = state
+        prepared: list[OwnRound | DiscreetError] = []
+        for (client, _), state, one in zip(asked, states, rounds, strict=True):
+            if isinstance(one, DiscreetError) or state is None:
+                assert isinstance(one, DiscreetError)
+                prepared.append(one)
+                continue
+            prepared.append(await tried_awaiting(self._own_round(state, one)))
+            self._remember(client, state)
+        return prepared
 
     async def _own_round(self, state: ClientState, one: Round) -> OwnRound:
         history = state.history
         position, kept = history.find(one.number) or (len(history.records), None)
         paid = history.was_paid(position, horizon=self._voting.rounds)
-        own = OwnRound(history=history, round=one, position=position, paid=paid, kept=kept)
         if kept is not None:
-            return own
+            return OwnRound(history=history, round=one, position=position, paid=paid, kept=kept)
         if self._closes:
             await self._votes.rounds.close(one)
         elif not await self._votes.rounds.is_closed(one):
             raise InvalidArgument("round", "is still open to votes: close it before asking from it")
-        view = await self._view(state, one, history.run() if paid else None)
-        return replace(own, skipped=history.pending, view=view)
+        return OwnRound(
+            history=history,
+            round=one,
+            position=position,
+            paid=paid,
+            skipped=history.pending,
+            view=await self._view(state, one, history.run() if paid else None),
+        )
 
-    async def _find(self, client: bytes, round_id: str | None) -> tuple[ClientState, Round]:
-        """Return the client and the round; a history is begun only if there is a round."""
-        while True:
-            state = await self.read(client)
-            history = ClientHistory() if state is None else state.history
-            if round_id is not None:
-                one = await self._votes.rounds.require(round_id)
-            elif history.pending is not None and history.pending.awaited:
-                found = await self._votes.rounds.by_number(history.pending.round)
-                assert found is not None, "a round that was answered has its objects"
-                one = found
-            else:
-                one = await self._next_round(history)
-            if state is not None:
-                return state, one
-            await self._create(client)
+    async def _round(self, state: ClientState | None, round_id: str | None, many: int) -> Round:
+        """Return the round that is asked for; `many` is how many there are."""
+        history = ClientHistory() if state is None else state.history
+        if round_id is not None:
+            return await self._votes.rounds.require(round_id)
+        if history.pending is not None and history.pending.awaited:
+            found = await self._votes.rounds.by_number(history.pending.round)
+            assert found is not None, "a round that was answered has its objects"
+            return found
+        return await self._next_round(history, many)
 
-    async def _next_round(self, history: ClientHistory) -> Round:
+    async def _next_round(self, history: ClientHistory, many: int) -> Round:
         """Return the first round, in the order in which they came, that has no answer yet."""
         rounds = self._votes.rounds
-        for number in range(history.next_round(), await rounds.count()):
+        for number in range(history.next_round(), many):
             one = None if history.find(number) else await rounds.by_number(number)
             if one is not None and (self._closes or await rounds.is_closed(one)):
                 return one
@@ -241,26 +347,25 @@ class ClientStates:
         tally = credits.tally(ballots=ballots, objects=len(one.objects))
         return RunView(tally, 0 if run is None else run.offset)
 
-    async def keep(
+    def keep(
         self, client: bytes, own: OwnRound, begun: RunRecord | None, answer: ClientAnswer
-    ) -> bool:
-        """Write an answer behind what was read, if nothing else was written there."""
+    ) -> Awaitable[int | Written | None]:
+        """Write an answer behind what was read; `was_kept` reads the store's answer.
+
+        Issued when called.
+        """
         page, history = self.page(client), own.history
         content = (b"" if begun is None else begun.encode()) + answer.encode()
         if own.skipped is None:
-            length = await self._store.append_page(
-                page=page, content=content, expected=history.length
-            )
-            return length is not None
+            return self._store.append_page(page=page, content=content, expected=history.length)
         # The pending answer is also the guard: whoever goes on, or gives an opinion, changes it.
         pending = own.skipped.encode()
         at = history.length - len(pending)
-        written = await self._store.write_page(
+        return self._store.write_page(
             page=page,
             writes=[(at, own.skipped.passed_over().encode()), (history.length, content)],
             guard=(at, pending),
         )
-        return written.done
 
     async def forget(self, client: bytes) -> int:
         """Erase a client's history; return how many there were."""

@@ -16,9 +16,10 @@ from discreet.audit.claims import Claim, Finding, Method, PlantedFault, Scope
 from discreet.audit.closed_loop.stage import NOTHING_PLANTED, Planted, open_worker
 from discreet.decisions.services import DecisionServices
 from discreet.errors import DiscreetError
+from discreet.families.p_rec.answering import VotersQuestion
 from discreet.families.p_rec.clients import OwnRound
 from discreet.families.p_rec.history import ClientHistory
-from discreet.families.p_rec.recommender import VotersQuestion, VotersRecommender
+from discreet.families.p_rec.recommender import VotersRecommender
 from discreet.families.p_rec.rounds import Round
 from discreet.families.p_rec.run_parameters import RunParameters, VotingParameters
 from discreet.families.p_rec.votes import Vote, Votes

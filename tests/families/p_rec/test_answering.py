@@ -1,0 +1,148 @@
+"""Questions of one turn: each gets what it would get alone, and fails alone."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from discreet.errors import ClientErased, DiscreetError, InvalidArgument, StoreUnavailable
+from discreet.families.observer import AnswerOutcome
+from discreet.families.questions import Answered, Ask
+from discreet.state.memory import MemoryStore
+from tests.families.p_rec.conftest import NAME, Bench, InterruptedStore, stored_document
+
+pytestmark = pytest.mark.anyio
+
+
+async def together(
+    bench: Bench, *asked: tuple[str, str | None]
+) -> Sequence[Answered | DiscreetError]:
+    """Ask as different clients, or as the same one again, in one turn."""
+    questions = [
+        bench.recommender.question(Ask(recommender=NAME, client=client, round=round_id))
+        for client, round_id in asked
+    ]
+    return await bench.recommender.answer(questions, [None] * len(questions))
+
+
+def shown(answers: Sequence[Answered | DiscreetError]) -> list[Any]:
+    return [one.decision.round if isinstance(one, Answered) else type(one) for one in answers]
+
+
+async def test_everybody_in_a_turn_is_answered_and_pays_for_a_run(bench: Bench) -> None:
+    await bench.full_round("monday")
+    answers = await together(bench, *((f"client {number}", None) for number in range(6)))
+    assert shown(answers) == ["monday"] * 6
+    assert bench.observer.counts["client_runs", "begun"] == 6
+    last = answers[-1]
+    assert isinstance(last, Answered)
+    assert last.ledger is not None
+    run = bench.recommender.run_charge
+    # All of them see the ledger after all of their debits.
+    assert last.ledger.answers.nano_epsilon == 6 * run.nano_epsilon
+    for number in range(6):
+        history = (await bench.history(f"client {number}")).records
+        assert len(history) == 2, "the run, and its answer"
+
+
+async def test_a_client_who_asks_twice_in_a_turn_is_shown_the_same(bench: Bench) -> None:
+    await bench.full_round("monday")
+    answers = await together(bench, ("ann", None), ("bob", None), ("ann", None), ("ann", "monday"))
+    outcomes = [one.outcome for one in answers if isinstance(one, Answered)]
+    assert outcomes == [
+        AnswerOutcome.PERSONALISED,
+        AnswerOutcome.PERSONALISED,
+        AnswerOutcome.REPEATED,
+        AnswerOutcome.REPEATED,
+    ]
+    assert bench.observer.counts["client_runs", "begun"] == 2
+
+
+async def test_a_question_that_cannot_be_answered_harms_nobody(bench: Bench) -> None:
+    await bench.full_round("monday")
+    answers = await together(bench, ("ann", "monday"), ("eve", "never"), ("bob", None))
+    assert shown(answers) == ["monday", InvalidArgument, "monday"]
+    assert await bench.recommender.clients.read(bench.recommender.principal("eve")) is None
+
+
+async def test_whom_another_worker_was_faster_for_is_shown_what_that_one_drew() -> None:
+    store = InterruptedStore()
+    bench = Bench(store)
+    for name in ("monday", "tuesday"):
+        await bench.full_round(name)
+    for client in ("ann", "bob"):
+        await bench.give_feedback(await bench.ask(client), 1.0, client)
+    elsewhere: list[Answered] = []
+
+    async def answer_elsewhere() -> None:
+        elsewhere.append(await bench.another().ask("ann"))
+
+    store.before_append = (8, answer_elsewhere())
+    ann, bob = await together(bench, ("ann", None), ("bob", None))
+    assert isinstance(ann, Answered)
+    assert isinstance(bob, Answered)
+    assert ann.outcome is AnswerOutcome.REPEATED
+    assert ann.decision == elsewhere[0].decision
+    assert bob.outcome is AnswerOutcome.PERSONALISED
+
+
+async def test_an_erasure_meanwhile_takes_back_that_clients_answer_only() -> None:
+    store = InterruptedStore()
+    bench = Bench(store)
+    await bench.full_round("monday")
+    await bench.full_round("tuesday")
+    for client in ("ann", "bob"):
+        await bench.give_feedback(await bench.ask(client), 1.0, client)
+
+    async def erase() -> None:
+        await bench.recommender.tombstones.mark(bench.recommender.principal("ann"))
+
+    store.before_append = (8, erase())
+    answers = await together(bench, ("ann", None), ("bob", None))
+    assert shown(answers)[0] is ClientErased
+    assert isinstance(answers[1], Answered)
+    assert await bench.recommender.clients.read(bench.recommender.principal("ann")) is None
+    assert len((await bench.history("bob")).records) == 3
+
+
+class LosingStore(MemoryStore):
+    """Loses what is written to some pages."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lost: set[bytes] = set()
+
+    async def append_page(  # type: ignore[override]
+        self, *, page: bytes, content: bytes, expected: int | None = None
+    ) -> int | None:
+        if page in self.lost:
+            raise StoreUnavailable
+        return await super().append_page(page=page, content=content, expected=expected)
+
+
+async def test_an_answer_whose_fate_is_unknown_is_not_shown_and_harms_nobody() -> None:
+    store = LosingStore()
+    bench = Bench(store, stored_document())
+    await bench.full_round("monday")
+    await bench.full_round("tuesday")
+    for client in ("ann", "bob"):
+        await bench.give_feedback(await bench.ask(client), 1.0, client)
+    recommender = bench.recommender
+    store.lost.add(recommender.clients.page(recommender.principal("ann")))
+    answers = await together(bench, ("ann", None), ("bob", None))
+    assert shown(answers) == [StoreUnavailable, "tuesday"]
+
+
+async def test_turns_that_share_clients_wait_for_each_other_and_not_in_a_circle(
+    bench: Bench,
+) -> None:
+    await bench.full_round("monday")
+    async with asyncio.timeout(30):
+        both = await asyncio.gather(
+            together(bench, ("ann", None), ("bob", None), ("eve", None)),
+            together(bench, ("eve", None), ("bob", None), ("ann", None)),
+        )
+    items = [[each.decision.items for each in turn if isinstance(each, Answered)] for turn in both]
+    assert items[0] == items[1][::-1]
+    assert bench.observer.counts["client_runs", "begun"] == 3
