@@ -74,8 +74,12 @@ def test_the_authors_regrets_are_beside_ours_and_what_explains_them() -> None:
 def test_printed_numbers_are_drawn_in() -> None:
     figures = {one.name: one for one in report(found(), studies={}, seeds=2).figures}
     times, regrets = figures["published-and-ours"].panels
-    assert {line.label: (line.x, line.y) for line in times.lines}["fclub"] == ([58.870], [0.5])
-    dots = {line.label: (line.x, line.y) for line in regrets.lines}
-    assert dots["club as programmed"] == ([1589], [pytest.approx(440)])
+    for panel, name, theirs, ours in (
+        (times, "fclub", 58.870, 0.5),
+        (regrets, "club as programmed", 1_589, 440),
+        (regrets, "linucb", 1_588, 400),
+    ):
+        (dot,) = (line for line in panel.lines if line.label == name)
+        assert (10 ** dot.x[0], 10 ** dot.y[0]) == (pytest.approx(theirs), pytest.approx(ours))
     spoken = {line.label: line.y for line in figures["figure-4"].panels[0].lines}
     assert spoken["fclub-dc, authors' program"] == [15_800]

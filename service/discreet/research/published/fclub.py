@@ -37,8 +37,9 @@ Where the pseudocode leaves a choice: t_c, the number of uploads for which a tre
 paper's own bound d ln(T) / ln(min(U, D)); preference vectors are estimated with ridge lambda; the
 confidence radius of Lemma 1 is multiplied by `confidence`, because no implementation of this
 family plays with the theoretical constant (the authors' program multiplies by 0.005). A fresh
-upload buffer already holds the shift 3 rho I, which is as large as what it is compared with, so
-with noise the determinant test is passed at almost every round: that is what the lines say.
+upload buffer already holds the shift 3 rho I, so with noise the determinant test is passed at every
+round, until the clusters that share have made d / ln(U) uploads since they were last renewed, and
+rarely from then on: that is what the lines say.
 """
 
 import math

@@ -142,6 +142,7 @@ def _study(name: str, parameter: str, value: float, rounds: int) -> ClusterPart:
     return ClusterPart(f"{name}: {value:g}", world, compared, rounds, 1, clusters)
 
 
+@lru_cache(maxsize=8)  # by seed: the decomposition takes longer than a short run
 def _from_table(
     table: Callable[[Path], Floats],
     folder: Path,

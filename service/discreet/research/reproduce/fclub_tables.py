@@ -62,7 +62,14 @@ def report(found: Found, *, studies: Studies, seeds: int) -> Reproduction:
                 _regrets(f"figure-2a-{name}", f"Figure 2a, {said}", both[name])
                 for name, said in _ARRANGED.items()
             ),
-            *(_regrets(f"figure-2b-{name}", f"Figure 2b, {name}", found[name]) for name in real),
+            *(
+                _regrets(
+                    "figure-2b-" + name.replace(", ", "-").replace(" ", "-"),
+                    f"Figure 2b, {name}",
+                    found[name],
+                )
+                for name in real
+            ),
             _study_figure(found, studies),
             _communications(found),
             _beside_the_paper(found),
@@ -216,27 +223,30 @@ def _communications(found: Found) -> Figure:
 
 
 def _beside_the_paper(found: Found) -> Figure:
-    """Draw every number that is printed against ours: one dot an algorithm."""
+    """Draw every number that is printed against ours: one dot an algorithm, both as log10."""
     panels = []
     tables = (("blocks", "synthetic", SYNTHETIC_MS), (MOVIELENS, "MovieLens", MOVIELENS_MS))
     for part, said, times in tables:
         if part in found:
-            dots = [
-                Line(name, [theirs], [outcome_of(found[part], name).ms_per_round])
+            pairs = {
+                name: (theirs, outcome_of(found[part], name).ms_per_round)
                 for name, theirs in times.items()
-            ]
-            panels.append(
-                Panel(f"Table 3, {said}", "ms a round, published", "ours", dots, log_x=True)
-            )
+            }
+            panels.append(_dots(f"Table 3, {said}: log10 of ms a round", "published", pairs))
     played = {one.algorithm.algorithm: one for one in found["blocks"]}
-    dots = []
+    pairs = {}
     for name, theirs in AUTHORS_PROGRAM["blocks"].items():
         ours = played.get(f"{name} {PROGRAM}", played[name])
-        dots.append(Line(ours.algorithm.algorithm, [theirs], [ours.regret]))
-    panels.append(
-        Panel("regret, users in blocks", "the authors' program", "ours", dots, log_x=True)
-    )
+        pairs[ours.algorithm.algorithm] = (theirs, ours.regret)
+    panels.append(_dots("log10 of regret, users in blocks", "the authors' program", pairs))
     return Figure("published-and-ours", "Printed numbers, and ours", panels)
+
+
+def _dots(title: str, theirs: str, pairs: Mapping[str, tuple[float, float]]) -> Panel:
+    logs = {name: np.log10(pair) for name, pair in pairs.items()}
+    lines = [Line(name, [float(x)], [float(y)]) for name, (x, y) in logs.items()]
+    ends = [float(measure(x for x, _ in logs.values())) for measure in (min, max)]
+    return Panel(title, theirs, "ours", [*lines, Line("the same", ends, ends)])
 
 
 def saved(found: Found, name: str) -> dict[str, tuple[Floats, Floats]]:

@@ -75,7 +75,9 @@ def _draw_line(axes: Any, line: Line, number: int) -> None:
     """Draw the panel's line of this number; a published one is dotted, in the colour before it."""
     colour = _COLOURS[number % len(_COLOURS)]
     dashes = "-" if number < len(_COLOURS) else "--"
-    mark = "o" if len(line.x) <= 12 else None
+    mark = None
+    if len(line.x) <= 12:
+        mark = "o" if number < len(_COLOURS) else "s"
     if line.published:
         dashes, mark = ":", "x"
     axes.plot(
