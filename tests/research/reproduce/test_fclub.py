@@ -23,17 +23,14 @@ ROUNDS = 100
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Synthetic ratings and listening in the files' own shape: 60 users, 30 things."""
+    """Synthetic ratings in the file's own shape: 60 users, 30 films."""
     folder = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(0)
     liked = [(user, thing) for user in range(60) for thing in range(30) if rng.random() < 0.4]
-    films, music = folder / "ml-1m", folder / "lastfm"
+    films = folder / "ml-1m"
     films.mkdir()
-    music.mkdir()
     ratings = "\n".join(f"{user + 1}::{thing + 1}::5" for user, thing in liked) + "\n"
     (films / "ratings_notime.dat.gz").write_bytes(gzip.compress(ratings.encode()))
-    heard = "\n".join(f"{user}\t{thing}\t9" for user, thing in liked)
-    (music / "user_artists.dat").write_text(f"userID\tartistID\tweight\n{heard}\n")
     return folder
 
 
@@ -65,7 +62,7 @@ def test_every_figure_and_table_is_there(found: Reproduction) -> None:
     names = {figure.name for figure in found.figures}
     assert names == {
         *("figure-2a-blocks", "figure-2a-mixed", "figure-2b-movielens-4-tastes"),
-        *("figure-2b-movielens", "figure-2b-last.fm", "figure-3", "figure-4"),
+        *("figure-2b-movielens", "figure-3", "figure-4"),
         *("published-and-ours", "sharing-pays"),
     }
     titles = " ".join(table.title for table in found.tables)

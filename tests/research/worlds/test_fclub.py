@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidArgument
-from discreet.research.worlds.fclub import factors, rated, rated_clusters, synthetic
+from discreet.research.worlds.fclub import factors, popular, rated, rated_clusters, synthetic
 
 
 def test_items_and_rewards_are_what_the_guarantee_needs() -> None:
@@ -86,3 +86,11 @@ def test_rated_clusters_are_few_tastes_in_blocks() -> None:
     assert (tastes @ tastes.T)[~np.eye(3, dtype=bool)].max() < 0.5
     with pytest.raises(InvalidArgument, match="fewer"):
         rated_clusters(table[:2], 0, clusters=3, dimensions=3)
+
+
+def test_the_most_liked_things_are_columns() -> None:
+    pairs = np.array([(2, 51), (2, 52), (7, 51), (9, 60), (9, 51)])
+    assert popular(pairs, columns=1).tolist() == [[1], [1], [1]]
+    assert popular(pairs, columns=10).tolist() == [[1, 1, 0], [1, 0, 0], [1, 0, 1]]
+    with pytest.raises(InvalidArgument, match="empty"):
+        popular(np.zeros((0, 2), dtype=np.int64), columns=3)

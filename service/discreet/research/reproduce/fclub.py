@@ -9,8 +9,8 @@ arrivals a second; with the noise that protects a person (the default), or one o
 
 How much is played: Figure 2a for 100,000 rounds, with users in blocks 3 seeds, mixed 2; as served
 40,000 rounds and 2 seeds; the parameter studies 20,000 rounds and 1 seed a point; MovieLens with
-the paper's four tastes 100,000 rounds and 2 seeds, MovieLens and Last.fm with forty distinct people
-10,000 rounds and 2 seeds. More of everything: `--rounds`, `--seeds`.
+the paper's four tastes 100,000 rounds and 2 seeds, with forty distinct people 10,000 rounds and 2
+seeds. More of everything: `--rounds`, `--seeds`.
 """
 
 from collections.abc import Callable
@@ -31,9 +31,8 @@ from discreet.research.reproduce.papers import ProgressWatcher, ReproductionOpti
 from discreet.research.reproduce.tables import Reproduction
 from discreet.research.reproduce.trials import run_all
 from discreet.research.worlds.environments import Floats
-from discreet.research.worlds.fclub import LinearWorld, rated, rated_clusters, synthetic
+from discreet.research.worlds.fclub import LinearWorld, popular, rated, rated_clusters, synthetic
 from discreet.research.worlds.files import subfolder
-from discreet.research.worlds.lastfm import listened, popular
 from discreet.research.worlds.movielens import FOLDER, LIKED, read_ratings
 
 ROUNDS, SEEDS = 100_000, 3
@@ -120,12 +119,10 @@ def planned(options: ReproductionOptions) -> list[ClusterPart]:
         parts.extend(_study(name, parameter, value, short) for value in values)
     if options.data is not None:
         films(options.data)  # a folder without the files is an error now, not in an hour
-        artists(options.data)
-        four = partial(_from_table, films, options.data, rated_clusters)
+        four = partial(_from_ratings, options.data, rated_clusters)
         parts.append(ClusterPart(MOVIELENS, four, EVERYBODY, rounds, few))
-        for name, table in ((DISTINCT, films), ("last.fm", artists)):
-            world = partial(_from_table, table, options.data, rated)
-            parts.append(ClusterPart(name, world, (*EVERYBODY, *SERVED), real, few))
+        distinct = partial(_from_ratings, options.data, rated)
+        parts.append(ClusterPart(DISTINCT, distinct, (*EVERYBODY, *SERVED), real, few))
     return parts
 
 
@@ -143,28 +140,16 @@ def _study(name: str, parameter: str, value: float, rounds: int) -> ClusterPart:
 
 
 @lru_cache(maxsize=8)  # by seed: the decomposition takes longer than a short run
-def _from_table(
-    table: Callable[[Path], Floats],
-    folder: Path,
-    made: Callable[[Floats, int], LinearWorld],
-    seed: int,
+def _from_ratings(
+    folder: Path, made: Callable[[Floats, int], LinearWorld], seed: int
 ) -> LinearWorld:
-    return made(table(folder), seed)
+    return made(films(folder), seed)
 
 
 @lru_cache(maxsize=1)
 def films(folder: Path) -> Floats:
     """Return who gave 4 or 5 stars to which of the most rated films, for the busiest users."""
     ratings = read_ratings(subfolder(folder, FOLDER))
-    return _busiest(popular(ratings[ratings[:, 2] >= LIKED][:, :2], columns=THINGS), PEOPLE)
-
-
-@lru_cache(maxsize=1)
-def artists(folder: Path) -> Floats:
-    """Return who listened to which of the most heard artists, for the busiest users."""
-    return _busiest(listened(folder, artists=THINGS), PEOPLE)
-
-
-def _busiest(table: Floats, people: int) -> Floats:
-    order = np.argsort(-table.sum(axis=1), kind="stable")[:people]
+    table = popular(ratings[ratings[:, 2] >= LIKED][:, :2], columns=THINGS)
+    order = np.argsort(-table.sum(axis=1), kind="stable")[:PEOPLE]
     return table[np.sort(order)]

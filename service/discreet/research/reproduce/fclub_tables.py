@@ -1,6 +1,7 @@
 """The results of CDP-FCLUB-DC as rows, tables and figures."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -35,7 +36,7 @@ Studies = Mapping[str, tuple[str, Sequence[float]]]
 def report(found: Found, *, studies: Studies, seeds: int) -> Reproduction:
     """Return the outcomes of every part as rows, tables and figures."""
     both = {name: [*found[name], *found[f"{name}, served"]] for name in _ARRANGED}
-    real = [name for name in (MOVIELENS, DISTINCT, "last.fm") if name in found]
+    real = [name for name in (MOVIELENS, DISTINCT) if name in found]
     return Reproduction(
         name="fclub",
         seeds=seeds,
@@ -238,15 +239,16 @@ def _beside_the_paper(found: Found) -> Figure:
     for name, theirs in AUTHORS_PROGRAM["blocks"].items():
         ours = played.get(f"{name} {PROGRAM}", played[name])
         pairs[ours.algorithm.algorithm] = (theirs, ours.regret)
-    panels.append(_dots("log10 of regret, users in blocks", "the authors' program", pairs))
+    regrets = _dots("log10 of regret, users in blocks", "the authors' program", pairs)
+    ends = [min(line.x[0] for line in regrets.lines), max(line.x[0] for line in regrets.lines)]
+    panels.append(replace(regrets, lines=[*regrets.lines, Line("the same", ends, ends)]))
     return Figure("published-and-ours", "Printed numbers, and ours", panels)
 
 
 def _dots(title: str, theirs: str, pairs: Mapping[str, tuple[float, float]]) -> Panel:
     logs = {name: np.log10(pair) for name, pair in pairs.items()}
     lines = [Line(name, [float(x)], [float(y)]) for name, (x, y) in logs.items()]
-    ends = [float(measure(x for x, _ in logs.values())) for measure in (min, max)]
-    return Panel(title, theirs, "ours", [*lines, Line("the same", ends, ends)])
+    return Panel(title, theirs, "ours", lines)
 
 
 def saved(found: Found, name: str) -> dict[str, tuple[Floats, Floats]]:

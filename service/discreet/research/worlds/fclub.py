@@ -150,6 +150,19 @@ def rated(
     )
 
 
+def popular(pairs: npt.NDArray[np.int64], *, columns: int) -> Floats:
+    """Return the table of who (first entry) liked which of the most liked things (second)."""
+    if len(pairs) == 0:
+        raise InvalidArgument("data", "the table is empty")
+    numbers, counts = np.unique(pairs[:, 1], return_counts=True)
+    kept = np.sort(numbers[np.argsort(-counts, kind="stable")][:columns])
+    pairs = pairs[np.isin(pairs[:, 1], kept)]
+    _, rows = np.unique(pairs[:, 0], return_inverse=True)
+    table = np.zeros((int(rows.max()) + 1, len(kept)))
+    table[rows.reshape(-1), np.searchsorted(kept, pairs[:, 1])] = 1.0
+    return table
+
+
 def factors(table: Floats, *, rank: int) -> tuple[Floats, Floats]:
     """Return directions of rows and columns from the leading singular vectors.
 
