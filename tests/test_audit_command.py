@@ -1,7 +1,9 @@
 """`discreet audit`: all claims hold, all faults are caught, and it can say no.
 
-The whole quick audit runs once, with the operating system's noise. It doubts a true claim with
-probability below 1e-6 and overlooks one of its sampled faults with probability below 1e-9.
+The whole quick audit runs once, here: tests of its parts do not examine every claim again, and
+`tests/audit/test_discovery.py` sees that none is left out. It runs with the operating system's
+noise, doubts a true claim with probability below 1e-6 and overlooks one of its sampled faults with
+probability below 1e-9.
 """
 
 import io

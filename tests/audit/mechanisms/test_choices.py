@@ -1,4 +1,4 @@
-"""The claims of the mechanisms that choose, and the inputs that they are examined on."""
+"""The inputs that mechanisms which choose are examined on, and how sharp their claims are."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -27,12 +27,6 @@ from discreet.privacy.draw import draw_index
 from discreet.privacy.noise import NoiseSource
 
 CLAIMS = list(claims())
-
-
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.name)
-def test_every_claim_holds(claim: Claim) -> None:
-    """With the operating system's noise: a sampled one is doubted with probability 2e-9."""
-    assert claim.examine(AuditRun(quick=True)).holds
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from discreet.audit.claims import AuditRun, PlantedFault
+from discreet.audit.claims import AuditRun
 from discreet.audit.examine_worlds import (
     enumerate_pairs,
     examine_choice_by_sampling,
@@ -23,7 +23,7 @@ from discreet.audit.mechanisms.choices import (
     utility_worlds,
     within,
 )
-from discreet.audit.mechanisms.choices_planted import MispricedPermuteAndFlip, faults
+from discreet.audit.mechanisms.choices_planted import MispricedPermuteAndFlip
 from discreet.audit.mechanisms.votes import one_vote_apart, vote_worlds
 from discreet.privacy.choice import ExponentialMechanism, ShortlistResponse
 from discreet.privacy.events import PermuteAndFlip, Released
@@ -31,12 +31,6 @@ from discreet.privacy.truncated import TruncatedExponential
 from discreet.research.noise import SeededNoise
 
 ONE = ShortlistResponse(epsilon=1.0)
-
-
-@pytest.mark.parametrize("fault", list(faults()), ids=lambda fault: fault.name)
-def test_every_fault_is_caught(fault: PlantedFault) -> None:
-    """The sampled ones with the operating system's noise, overlooked with probability 1e-9."""
-    assert not fault.examine(AuditRun(quick=True)).holds
 
 
 @pytest.mark.parametrize(

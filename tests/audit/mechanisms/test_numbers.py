@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.audit.claims import AuditRun, Claim
+from discreet.audit.claims import AuditRun
 from discreet.audit.mechanisms.numbers import (
-    claims,
     examine_release_by_sampling,
     examine_sampler,
     examine_shift,
@@ -19,12 +18,6 @@ from discreet.audit.mechanisms.numbers import (
 )
 from discreet.privacy.numeric import GaussianMechanism, LaplaceMechanism
 from discreet.research.noise import SeededNoise
-
-
-@pytest.mark.parametrize("claim", list(claims()), ids=lambda claim: claim.name)
-def test_every_claim_holds(claim: Claim) -> None:
-    """With the operating system's noise: a true claim is doubted with probability 2e-9."""
-    assert claim.examine(AuditRun(quick=True)).holds
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 7.5])

@@ -3,22 +3,16 @@
 import numpy as np
 import pytest
 
-from discreet.audit.claims import AuditRun, PlantedFault
+from discreet.audit.claims import AuditRun
 from discreet.audit.examine_samples import fineness
 from discreet.audit.mechanisms.numbers import (
     examine_release_by_sampling,
     examine_shift,
     neighbouring_vectors,
 )
-from discreet.audit.mechanisms.numbers_planted import ONE, ZERO, FloatLaplace, faults
+from discreet.audit.mechanisms.numbers_planted import ONE, ZERO, FloatLaplace
 from discreet.privacy.numeric import LaplaceMechanism
 from discreet.research.noise import SeededNoise
-
-
-@pytest.mark.parametrize("fault", list(faults()), ids=lambda fault: fault.name)
-def test_every_fault_is_caught(fault: PlantedFault) -> None:
-    """The sampled ones with the operating system's noise, overlooked with probability 1e-9."""
-    assert not fault.examine(AuditRun(quick=True)).holds
 
 
 @pytest.mark.parametrize("step", [2.0**-20, 0.25])
