@@ -1,7 +1,7 @@
 """How fast Discreet is, beside two other services in the same run.
 
-    make bench                                  a table, in about 35 minutes
-    make bench ARGS=--quick                     a look, in about eight
+    make bench                                  a table, in about 25 minutes
+    make bench ARGS=--quick                     a look, in about six
     make bench ARGS=--json                      one JSON object and nothing else
     make bench ARGS="--only batch,memory"       some sections
     make bench ARGS="--save run.json --chart run.svg"
@@ -15,15 +15,15 @@ tool with the same connections and payloads, and take turns, so that a noisy mac
 all. Ratios are of requests a second within a turn, and the median of the turns counts.
 
 Sections, with rough minutes on two cores (and with --quick):
-  recommend  throughput, latency and CPU of /recommend, with 1 and 2 workers      5    (1)
-  feedback   the same of /feedback                                                8    (1.5)
+  recommend  throughput, latency and CPU of /recommend, with 1 and 2 workers      3    (1)
+  feedback   the same of /feedback                                                4    (1.3)
   batch      decisions a second in batches of 1,000                               1    (0.3)
-  scaling    how the cost grows with arms, dimensions, cells, clients, candidates 10   (3)
-  clients    our client of the store beside redis-py and coredis                  7    (1.5)
-  protocol   with the short way for requests (protocol.py) and without            3    (0.5)
+  scaling    how the cost grows with arms, dimensions, cells, clients, candidates 6    (1.3)
+  clients    our client of the store beside redis-py and coredis                  4    (0.7)
+  protocol   with the short way for requests (protocol.py) and without            2    (0.3)
   releases   what a release costs, by family and size                             1    (0.3)
-  memory     bytes in the store                                                   1    (1)
-  mixed      all families at a constant rate of arrivals                          1    (0.5)
+  memory     bytes in the store                                                   1    (0.6)
+  mixed      all families at a constant rate of arrivals                          1    (0.3)
 
 Progress goes to stderr. The exit code is 0 whatever the figures, because a busy machine must not
 fail a build; the table marks the bars that were missed.
@@ -75,10 +75,12 @@ class Pace:
     rounds: int
     latency_rounds: int
     mixed_seconds: int
+    variant_seconds: float
+    """Of each turn of servers that differ in one thing."""
 
 
-FULL = Pace(seconds=5, rounds=7, latency_rounds=5, mixed_seconds=30)
-QUICK = Pace(seconds=2, rounds=2, latency_rounds=1, mixed_seconds=10)
+FULL = Pace(seconds=3, rounds=5, latency_rounds=3, mixed_seconds=20, variant_seconds=3)
+QUICK = Pace(seconds=2, rounds=2, latency_rounds=1, mixed_seconds=6, variant_seconds=1)
 MIXED_RATE = 200
 
 Found = dict[str, Any]
@@ -209,7 +211,9 @@ def of_protocols(store: str, pace: Pace) -> Found:
 def of_variants(targets: Mapping[str, Target], pace: Pace) -> Found:
     """Compare servers that differ in one thing, on both paths."""
     return {
-        path: compare_variants(targets, path, seconds=pace.seconds, rounds=pace.rounds, say=say)
+        path: compare_variants(
+            targets, path, seconds=pace.variant_seconds, rounds=pace.rounds, say=say
+        )
         for path in PATHS
     }
 

@@ -167,7 +167,7 @@ def table(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-FULL, QUICK = (1.0, 7), (0.3, 3)
+FULL, QUICK = (0.6, 5), (0.2, 2)
 """Seconds of a stretch, and turns."""
 
 

@@ -25,7 +25,7 @@ CELLS = (1, 100, 1_000)
 CLIENTS = (1, 1_000, 1_000_000)
 CANDIDATES = (10, 100, 1_000)
 DESCRIBED = (1, 10, 100)
-QUICK_CELLS = (1, 100, 500)
+QUICK_CELLS = (1, 50, 200)
 QUICK_CLIENTS = (1, 1_000, 20_000)
 
 _ASKED = 60_000
@@ -47,7 +47,7 @@ Bodies = Mapping[int, Sequence[str]]
 
 def scaling(target: Target, *, quick: bool, say: Say) -> dict[str, Any]:
     """Measure every series."""
-    seconds, rounds = (2.0, 2) if quick else (3.0, 5)
+    seconds, rounds = (1.0, 2) if quick else (2.0, 4)
     cells, clients = (QUICK_CELLS, QUICK_CLIENTS) if quick else (CELLS, CLIENTS)
     series: dict[str, Callable[[], tuple[Bodies, dict[str, Any]]]] = {
         "arms": lambda: (_arms(target), {}),

@@ -113,6 +113,9 @@ def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     )
 
 
+_MOST_KINDS = 1_000
+
+
 class RequestLog:
     """One line for each request, written by hand because `logging` costs as much as the answer.
 
@@ -122,6 +125,8 @@ class RequestLog:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
         self._lines: list[str] = []
+        self._same: dict[tuple[str, str, int], str] = {}
+        """What lines of one kind have in common."""
         self._pid = os.getpid()
         self._enabled = logging.getLogger("discreet.requests").isEnabledFor(logging.INFO)
 
@@ -141,16 +146,23 @@ class RequestLog:
         """
         if not self._enabled and status < 500:
             return
-        level = "error" if status >= 500 else "info"
-        known = method if method in _METHODS else "OTHER"
+        kind = (method, route, status)
+        same = self._same.get(kind)
+        if same is None:
+            level = "error" if status >= 500 else "info"
+            known = method if method in _METHODS else "OTHER"
+            same = self._same[kind] = (
+                f'"level": "{level}", "logger": "discreet.requests", "event": "request", '
+                f'"method": "{known}", "route": "{route}", "status": {status}, "duration_seconds": '
+            )
+            if len(self._same) > _MOST_KINDS:
+                self._same.clear()
         trace = f'"trace_id": "{trace_id}", ' if trace_id else ""
         if not self._lines:
             self._flush_soon()
         self._lines.append(
-            f'{{"time": "{stamp(time.time())}", "level": "{level}", "logger": "discreet.requests", '
-            f'"event": "request", "method": "{known}", "route": "{route}", "status": {status}, '
-            f'"duration_seconds": {seconds:.6f}, "request_id": "{request_id}", '
-            f'{trace}"pid": {self._pid}}}\n'
+            f'{{"time": "{stamp(time.time())}", {same}{seconds:.6f}, '
+            f'"request_id": "{request_id}", {trace}"pid": {self._pid}}}\n'
         )
 
     def flush(self) -> None:

@@ -44,10 +44,20 @@ def account(report: PrivacyReport) -> dict[str, Any]:
     return {**shown, "resets_at": moment(report.resets_at)}
 
 
-@functools.lru_cache(maxsize=_MOST_KEPT)
+_reports: dict[int, tuple[PrivacyReport, str]] = {}
+"""Reports by identity, with their text: accounts that are equal share one report."""
+
+
 def privacy_json(report: PrivacyReport) -> str:
     """Return what an answer cost and what is left; many accounts are equal."""
-    return _json({"epsilon": report.epsilon, **account(report)})
+    known = _reports.get(id(report))
+    if known is not None and known[0] is report:
+        return known[1]
+    text = _json({"epsilon": report.epsilon, **account(report)})
+    if len(_reports) >= _MOST_KEPT:
+        _reports.clear()
+    _reports[id(report)] = report, text
+    return text
 
 
 def recommendation_json(answer: Recommendation, opening: str) -> str:

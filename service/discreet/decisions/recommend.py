@@ -124,12 +124,14 @@ class RecommendRequests:
         snapshot = await self._registry.current()
         answers: list[Recommendation | DiscreetError] = [_UNKNOWN] * len(asks)
         together: dict[tuple[str, bool, bool], list[_Placed]] = {}
+        recommenders = snapshot.recommenders
         for position, ask in enumerate(asks):
-            if ask.recommender not in snapshot.recommenders:
-                ask = self._experiments.route(snapshot, ask)
-            recommender = snapshot.recommenders.get(ask.recommender)
+            recommender = recommenders.get(ask.recommender)
             if recommender is None:
-                continue
+                ask = self._experiments.route(snapshot, ask)
+                recommender = recommenders.get(ask.recommender)
+                if recommender is None:
+                    continue
             try:
                 question = _checked(recommender, ask)
             except DiscreetError as error:

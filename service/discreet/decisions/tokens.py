@@ -178,7 +178,8 @@ class DecisionSeals:
         if not self._recommender.awaits:
             # Nothing was opened before, and nothing comes again.
             made = [self._pending(*each) for each in zip(rows, decisions, strict=True)]
-            return list(map(SealedDecision, seal_decisions(self._sealer, made), made))
+            tokens = seal_decisions(self._sealer, made)
+            return [SealedDecision(*each) for each in zip(tokens, made, strict=True)]
         missing = [
             (row, decision, self._pending(row, decision))
             for row, decision in zip(rows, decisions, strict=True)
@@ -201,10 +202,12 @@ class DecisionSeals:
     def _pending(self, row: int, decision: Decision) -> PendingDecision:
         recommender, deferred = self._recommender, self._deferred[row]
         expires_at = self._now + (recommender.ttl if deferred else recommender.life)
+        if decision.expires_at is not None:
+            expires_at = min(expires_at, decision.expires_at)
         return PendingDecision(
             recommender.generation,
             decision.decision_id or self._names[row],
-            min(expires_at, decision.expires_at or expires_at),
+            expires_at,
             self._clients[row],
             decision.personalised,
             decision.choices,

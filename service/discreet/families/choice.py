@@ -42,6 +42,7 @@ draws at epsilon cost n epsilon, whatever the length of the list. Which places a
 public: always the first ones.
 """
 
+import struct
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -141,20 +142,21 @@ class ShortlistOdds:
         size = min(self.size, len(self.ranking))
         coins = _integers(noise, len(bests), _COIN_BYTES)
         uniforms = _integers(noise, len(bests), _UNIFORM_BYTES)
+        items, ends, ranking, position_of, free, paid = tables
         choices = []
         for tossed, uniform, best in zip(coins, uniforms, bests, strict=True):
             if tossed < coin:
                 drawn = uniform * self.curiosity_total >> RESPONSE_BITS
-                slot = tables.items[bisect_right(tables.ends, drawn)]
-                position = tables.position_of.get(slot, _NOT_LISTED)
+                slot = items[bisect_right(ends, drawn)]
+                position = position_of.get(slot, _NOT_LISTED)
             else:
                 position = best
                 if response is not None:
                     position = response.position_at(uniform, best=best, size=size)
-                slot = tables.ranking[position]
-            share = tables.free[slot]
+                slot = ranking[position]
+            share = free[slot]
             if position != _NOT_LISTED:
-                share += tables.paid[position == best]
+                share += paid[position == best]
             choices.append(Choice(slot, share))
         return choices
 
@@ -265,6 +267,8 @@ class ShortlistOdds:
 def _integers(noise: NoiseSource, count: int, size: int) -> list[int]:
     """Return so many independent integers of `size` bytes, asked for at once."""
     content = noise.bits(8 * size * count).to_bytes(size * count, "little")
+    if size == _COIN_BYTES:
+        return list(struct.unpack(f"<{count}I", content))
     return [
         int.from_bytes(content[start : start + size], "little")
         for start in range(0, len(content), size)

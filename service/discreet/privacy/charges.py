@@ -11,6 +11,7 @@ that changing `accounting` later starts from the truth.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from discreet.errors import InvalidArgument
 
@@ -68,20 +69,28 @@ def _check_column(name: str, amount: int) -> None:
         raise InvalidArgument(name, "must be an integer from 0 to 2**53 - 1")
 
 
-@dataclass(frozen=True, slots=True)
-class Charge:
-    """An amount in every column of the ledger: a cost, or the sum of costs so far."""
+class _Columns(NamedTuple):
+    nano_epsilon: int
+    nano_rho: int
+    pico_delta: int
 
-    nano_epsilon: int = 0
-    nano_rho: int = 0
-    pico_delta: int = 0
 
-    def __post_init__(self) -> None:
-        _check_column("nano_epsilon", self.nano_epsilon)
-        _check_column("nano_rho", self.nano_rho)
-        _check_column("pico_delta", self.pico_delta)
+class Charge(_Columns):
+    """An amount in every column of the ledger: a cost, or the sum of costs so far.
 
-    def __add__(self, other: "Charge") -> "Charge":
+    A tuple, because every answer looks up several things by what was charged.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, nano_epsilon: int = 0, nano_rho: int = 0, pico_delta: int = 0) -> "Charge":
+        """Refuse a column that no ledger can hold."""
+        _check_column("nano_epsilon", nano_epsilon)
+        _check_column("nano_rho", nano_rho)
+        _check_column("pico_delta", pico_delta)
+        return super().__new__(cls, nano_epsilon, nano_rho, pico_delta)
+
+    def __add__(self, other: "Charge") -> "Charge":  # type: ignore[override]
         return Charge(
             min(self.nano_epsilon + other.nano_epsilon, UNLIMITED),
             min(self.nano_rho + other.nano_rho, UNLIMITED),

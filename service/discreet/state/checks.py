@@ -111,9 +111,9 @@ def lasting(value: float) -> int:
 
 def debit(value: Debit, like: Debit | None = None) -> Debit:
     """Return the debit if a ledger can take it; what it shares with `like` was looked at."""
-    digest("principal", value.principal)
+    _sized("principal", value.principal, 1, MOST_DIGEST)
     if value.marker is not None:
-        digest("marker", value.marker)
+        _sized("marker", value.marker, 1, MOST_DIGEST)
     if value.opened is not None:
         generation, decision, items, content, due, room, _ = value.opened
         _whole("items", items, 1, 2**16 - 1)

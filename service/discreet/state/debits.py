@@ -87,9 +87,10 @@ def _call(debits: Sequence[Debit], keys: StoreKeys, fence: StoreFence) -> Fenced
         principal = debit.principal
         shard = shard_of(principal)
         which.append(places.setdefault(shard, len(places) + 1))
-        named.append(keys.ledger(principal))
-        if debit.marker is not None:
-            named.append(keys.markers(principal))
+        if debit.marker is None:
+            named.append(keys.ledger(principal))
+        else:
+            named += keys.ledger_and_markers(principal)
             words.append(debit.marker + paid_for)
         if debit.opened is not None:
             named += (

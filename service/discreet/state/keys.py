@@ -1,6 +1,7 @@
 """Every key that Discreet writes, and which of them share a slot.
 
-A script may touch the keys of one hash tag only, so that everything runs unchanged on a cluster:
+In a cluster a script may touch the keys of one hash tag only. All but debits and feedback, which go
+together on a single server (`debits`), keep to that everywhere:
 
     ledger, markers, claim,     {shard}     feedback is claimed, paid for and added in one step;
     sums, counts, release,                  a decision is opened with the debit for its answer
@@ -59,6 +60,11 @@ class StoreKeys:
         Never expires.
         """
         return self._shards[shard_of(principal)] + b"l" + principal
+
+    def ledger_and_markers(self, principal: bytes) -> tuple[bytes, bytes]:
+        """Return both, for the many debits that have markers."""
+        shard = self._shards[shard_of(principal)]
+        return shard + b"l" + principal, shard + b"m" + principal
 
     def markers(self, principal: bytes) -> bytes:
         """Return the key of a sorted set: paid-for markers by the time at which they lapse."""

@@ -1,7 +1,8 @@
 """Ledgers, claims and sums on Redis or Valkey; see `redis_store`, which adds the rest.
 
-Everything of a principal lies on one shard, so a debit and a record are one script call each. What
-concerns the sums of a whole recommender is in `redis_releases`.
+Everything of a principal lies on one shard, so a debit and a record are one atomic step each; those
+that are alike share a script call (`debits`, `records`). What concerns the sums of a whole
+recommender is in `redis_releases`.
 """
 
 from collections.abc import Awaitable, Sequence

@@ -239,13 +239,16 @@ class Population:
     ) -> list[tuple[tuple[Choice, ...], int]]:
         """Return the choices and the cell for each question."""
         contexts = np.array([question.context for question in questions], dtype=np.float64)
-        cells = self.statistics.tree.locate(contexts).tolist()
+        cells, levels = self.statistics.tree.locate(contexts).tolist(), self.levels
         decided: list[tuple[tuple[Choice, ...], int]] = [((), 0)] * len(questions)
         together: dict[tuple[tuple[int, ...], int], list[int]] = {}
         for row, (question, cell) in enumerate(zip(questions, cells, strict=True)):
             if question.limit == 1 and question.whole:
-                key = (question.vendors, self.levels[cell])
-                together.setdefault(key, []).append(row)
+                key = (question.vendors, levels[cell])
+                if key in together:
+                    together[key].append(row)
+                else:
+                    together[key] = [row]
             elif len(question.available):
                 outlook = self.outlook(rule, question.vendors)
                 offer = question.available
@@ -264,7 +267,12 @@ class Population:
             odds = self._whole_odds(outlook, vendors, level)
             if not len(odds.items):
                 continue
-            drawn = odds.draw([self._best(outlook, odds, cells[row]) for row in rows], noise)
+            if odds.response is None:
+                bests = [self._best(outlook, odds, cells[row]) for row in rows]
+            else:
+                best_of = outlook.best
+                bests = [best_of[cells[row]] for row in rows]
+            drawn = odds.draw(bests, noise)
             for row, choice in zip(rows, drawn, strict=True):
                 decided[row] = ((choice,), cells[row])
         return decided

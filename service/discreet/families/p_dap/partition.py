@@ -60,6 +60,8 @@ class CellTree:
     def locate(self, contexts: Floats) -> Integers:
         """Return the number of the undivided cell that holds each row of `contexts`."""
         cells = np.zeros(len(contexts), dtype=np.int64)
+        if len(self.parent) == 1:
+            return cells
         places = np.minimum(contexts, _LAST)
         rows = np.flatnonzero(self.dimension[cells] != WHOLE)
         while len(rows):

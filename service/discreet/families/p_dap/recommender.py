@@ -115,17 +115,12 @@ class PartitionRecommender(Recommender[PartitionModel]):
         context = self._read_context(ask.context)
         candidates = None if ask.candidates is None else plain_ids(ask)
         available = self.available(exclude=ask.exclude, candidates=candidates)
-        return PartitionQuestion(
-            client=self.principal(ask.client),
-            limit=ask.limit,
-            context=context,
-            available=available,
+        vendors: tuple[int, ...] = ()
+        if self.vendors.url_of and len(available):
             # Beside at least one item of ours, which stands in for a vendor that does not answer.
-            vendors=self.vendors.reachable(ask.exclude)
-            if self.vendors.url_of and len(available)
-            else (),
-            whole=available is self.visible,
-        )
+            vendors = self.vendors.reachable(ask.exclude)
+        client, whole = self.principal(ask.client), available is self.visible
+        return PartitionQuestion(client, ask.limit, context, available, vendors, whole)
 
     def price(self, question: Question) -> Charge:
         """Return the price of the draws: what is available, and how deep the model is."""
