@@ -101,9 +101,13 @@ def _authors(found: Found) -> ResultTable:
 def _regret(outcomes: Iterable[ClusterOutcome], name: str) -> str:
     for one in outcomes:
         if one.algorithm.reading == "published" and one.algorithm.algorithm == name:
-            mean, deviation = one.regret_at(one.rounds)
-            return f"{mean:,.0f} ± {deviation:,.0f}"
+            return _spread(one, one.rounds)
     return ""
+
+
+def _spread(one: ClusterOutcome, rounds: int) -> str:
+    mean, deviation = one.regret_at(rounds)
+    return f"{mean:,.0f}" if len(one.runs) == 1 else f"{mean:,.0f} ± {deviation:,.0f}"
 
 
 def _overview(name: str, outcomes: Sequence[ClusterOutcome]) -> ResultTable:
@@ -111,10 +115,7 @@ def _overview(name: str, outcomes: Sequence[ClusterOutcome]) -> ResultTable:
     marks = sorted({short, long})
     rows = []
     for one in outcomes:
-        regrets = []
-        for mark in marks:
-            mean, deviation = one.regret_at(mark)
-            regrets.append(f"{mean:,.0f} ± {deviation:,.0f}" if mark <= one.rounds else "")
+        regrets = [_spread(one, mark) if mark <= one.rounds else "" for mark in marks]
         rows.append(
             (
                 one.algorithm.label,
