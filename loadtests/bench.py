@@ -14,16 +14,17 @@ state in Redis. All of them use one Valkey that syncs every write to disk, are d
 tool with the same connections and payloads, and take turns, so that a noisy machine is noisy for
 all. Ratios are of requests a second within a turn, and the median of the turns counts.
 
-Sections, with rough minutes on two cores (and with --quick):
-  recommend  throughput, latency and CPU of /recommend, with 1 and 2 workers      3    (1)
-  feedback   the same of /feedback                                                4    (1.3)
+Sections, with rough minutes on two cores (and with --quick, which leaves some out unless named):
+  recommend  throughput, latency and CPU of /recommend, with 1 and 2 workers      3    (0.8)
+  feedback   the same of /feedback                                                4    (1)
   batch      decisions a second in batches of 1,000                               1    (0.3)
-  scaling    how the cost grows with arms, dimensions, cells, clients, candidates 6    (1.3)
-  clients    our client of the store beside redis-py and coredis                  4    (0.7)
-  protocol   with the short way for requests (protocol.py) and without            2    (0.3)
+  families   every family beside the floor: single requests, batches, latency     5    (2)
+  scaling    how the cost grows with arms, dimensions, cells, clients, candidates 5    (1.3)
+  clients    our client of the store beside redis-py and coredis                  3    (-)
+  protocol   with the short way for requests (protocol.py) and without            1.5  (-)
   releases   what a release costs, by family and size                             1    (0.3)
-  memory     bytes in the store                                                   1    (0.6)
-  mixed      all families at a constant rate of arrivals                          1    (0.3)
+  memory     bytes in the store                                                   1    (-)
+  mixed      all families at a constant rate of arrivals                          0.5  (0.3)
 
 Progress goes to stderr. The exit code is 0 whatever the figures, because a busy machine must not
 fail a build; the table marks the bars that were missed.
@@ -45,6 +46,7 @@ from typing import Any
 
 import chart
 import clients
+import families
 import page
 import redis
 import releases
@@ -61,9 +63,11 @@ from store_clients import installed
 from discreet.state.embedded import EmbeddedStore
 
 SECTIONS = (
-    "recommend", "feedback", "batch", "scaling", "clients", "protocol", "releases", "memory",
-    "mixed",
+    "recommend", "feedback", "batch", "families", "scaling", "clients", "protocol", "releases",
+    "memory", "mixed",
 )  # fmt: skip
+QUICK_SECTIONS = tuple(one for one in SECTIONS if one not in ("clients", "protocol", "memory"))
+"""What a look at everything can do without."""
 PATHS = ("recommend", "feedback")
 
 
@@ -79,8 +83,8 @@ class Pace:
     """Of each turn of servers that differ in one thing."""
 
 
-FULL = Pace(seconds=3, rounds=5, latency_rounds=3, mixed_seconds=20, variant_seconds=3)
-QUICK = Pace(seconds=2, rounds=2, latency_rounds=1, mixed_seconds=6, variant_seconds=1)
+FULL = Pace(seconds=3, rounds=5, latency_rounds=3, mixed_seconds=20, variant_seconds=2)
+QUICK = Pace(seconds=1, rounds=2, latency_rounds=1, mixed_seconds=6, variant_seconds=1)
 MIXED_RATE = 200
 
 Found = dict[str, Any]
@@ -147,6 +151,9 @@ def measured(
         if "protocol" in sections:
             say("with protocol.py and without")
             done("protocol", of_protocols(store, pace))
+        if "families" in sections:
+            say("every family beside the floor")
+            done("families", families.on_own_servers(store, quick=quick, say=say))
         alone: dict[str, Callable[[Target], Found]] = {
             "batch": lambda target: batches(
                 target, seconds=pace.seconds, rounds=pace.rounds, say=say
@@ -237,7 +244,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="fewer, shorter turns; smaller ends")
     parser.add_argument("--json", action="store_true", help="print one JSON object, no table")
     parser.add_argument(
-        "--only", type=sections_of, default=SECTIONS, metavar="SECTIONS", help="comma-separated"
+        "--only", type=sections_of, default=None, metavar="SECTIONS", help="comma-separated"
     )
     parser.add_argument(
         "--save", type=Path, metavar="FILE", help="write the JSON to a file as well"
@@ -265,7 +272,8 @@ def main() -> int:
         found = json.loads(args.saved.read_text())
         found["bars"] = report.bars(found)
     else:
-        found = measured(args.only, quick=args.quick, keep=keep)
+        sections = args.only or (QUICK_SECTIONS if args.quick else SECTIONS)
+        found = measured(sections, quick=args.quick, keep=keep)
     if args.chart:
         chart.draw(found, args.chart)
     if args.page:

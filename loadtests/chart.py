@@ -1,4 +1,4 @@
-"""One picture of a run: throughput, latency, growth, bytes.
+"""One picture of a run: throughput, latency, families, growth, bytes.
 
 Drawn with matplotlib (the extra `plots`) on a white card, so that it reads the same on a white page
 and on a dark one.
@@ -23,6 +23,7 @@ _SERIES = {
     "dimensions": "#e69f00",
 }
 """Okabe and Ito's palette, which colour-blind readers can tell apart."""
+_PARTS = {"recommend": "#0072b2", "feedback": "#56b4e9", "batch": "#009e73"}
 _INK = "#24292f"
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -58,11 +59,11 @@ def draw(found: Found, path: Path) -> None:
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(10.5, 7.6), layout="constrained", facecolor="white")
+        figure = Figure(figsize=(10.5, 11.0), layout="constrained", facecolor="white")
         FigureCanvasSVG(figure)
-        panels = figure.subplots(2, 2).flat
-        for axes, panel in zip(panels, (_throughput, _latency, _growth, _memory), strict=True):
-            panel(axes, found)
+        panels = {"t": _throughput, "l": _latency, "f": _families, "g": _growth, "m": _memory}
+        for name, axes in figure.subplot_mosaic("tl;ff;gm").items():
+            panels[str(name)](axes, found)
         figure.supxlabel(_caption(found["machine"]), fontsize=7.5, color="#57606a")
         figure.savefig(path, format="svg", metadata={"Date": None})
 
@@ -137,6 +138,28 @@ def _latency(axes: Any, found: Found) -> None:
     axes.set_ylim(top=4 * axes.get_ylim()[1])  # room for the legend above the points
     axes.grid(axis="y")
     axes.legend(loc="upper center", ncols=2)
+
+
+def _families(axes: Any, found: Found) -> None:
+    axes.set_title("Every family, one worker: times the floor")
+    if "families" not in found:
+        _empty(axes)
+        return
+    kinds = found["families"]["kinds"]
+    for place, (path, colour) in enumerate(_PARTS.items()):
+        at = [number + 0.27 * (place - 1) for number in range(len(kinds))]
+        times = [kind[path]["ratio_to_floor"]["median"] for kind in kinds.values()]
+        label = "batches of 1,000" if path == "batch" else f"/{path}"
+        axes.bar(at, times, 0.25, color=colour, label=label)
+        for x, height in zip(at, times, strict=True):
+            axes.annotate(f"{height:.1f}", (x, height), ha="center", va="bottom", fontsize=7)
+    axes.axhline(report.FAMILY_TIMES_FLOOR, color=_INK, linewidth=0.9, linestyle="--")
+    axes.axhline(1, color=_COLOURS["floor"], linewidth=0.9)
+    axes.set_xticks(range(len(kinds)), [name.replace(", ", "\n") for name in kinds])
+    axes.set_ylabel("requests a second, times the floor's")
+    axes.margins(y=0.2)  # room for the legend above the bars
+    axes.grid(axis="y")
+    axes.legend(loc="upper center", ncols=3)
 
 
 def _growth(axes: Any, found: Found) -> None:

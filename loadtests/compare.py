@@ -7,7 +7,7 @@ floor and the alternative, so that it is the neighbour of both, as often before 
 """
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,18 +40,18 @@ def compare(
 ) -> dict[str, Any]:
     """Measure throughput in a closed loop, and latency at half of the floor's, in an open one."""
     targets = {name: targets[name] for name in ORDER}
-    supplies = {name: Supply(targets[name], path) for name in ORDER}
-    rates = _throughput_turns(targets, supplies, path, seconds=seconds, rounds=rounds, say=say)
+    supplies = {name: Supply.of_path(targets[name], path) for name in ORDER}
+    rates = throughput_turns(targets, supplies, path, seconds=seconds, rounds=rounds, say=say)
     floor = statistics.median(one.requests_per_second for one in rates["floor"])
     offered = max(50, int(floor / 2))
-    waits = _latency_turns(
+    waits = latency_turns(
         targets, supplies, path, rate=offered, seconds=seconds, rounds=latency_rounds, say=say
     )
     return {
         "offered_rps": offered,
         "ratio_to_floor": ratio(rates["discreet"], rates["floor"]),
         "ratio_to_alternative": ratio(rates["discreet"], rates["alternative"]),
-        **{name: {**_speed(rates[name]), **_waiting(waits[name])} for name in reversed(ORDER)},
+        **{name: {**speed(rates[name]), **waiting(waits[name])} for name in reversed(ORDER)},
     }
 
 
@@ -59,20 +59,14 @@ def compare_variants(
     targets: Mapping[str, Target], path: str, *, seconds: float, rounds: int, say: Say
 ) -> dict[str, Any]:
     """Measure throughput of servers that differ in one thing; ratios are to the first of them."""
-    supplies = {name: Supply(target, path) for name, target in targets.items()}
-    rates = _throughput_turns(targets, supplies, path, seconds=seconds, rounds=rounds, say=say)
+    supplies = {name: Supply.of_path(target, path) for name, target in targets.items()}
+    rates = throughput_turns(targets, supplies, path, seconds=seconds, rounds=rounds, say=say)
     first = rates[next(iter(targets))]
     return {
         name: {
-            **_speed(samples),
+            **speed(samples),
             "rps_ratio": ratio(samples, first),
-            "cpu_ratio": _turn_ratios(
-                zip(
-                    (one.cpu_microseconds for one in samples),
-                    (one.cpu_microseconds for one in first),
-                    strict=True,
-                )
-            ),
+            "cpu_ratio": cpu_ratio(samples, first),
         }
         for name, samples in rates.items()
     }
@@ -80,13 +74,22 @@ def compare_variants(
 
 def ratio(ours: Sequence[Sample], theirs: Sequence[Sample]) -> dict[str, float]:
     """Return how many times as fast we are: the median of the turns, and their range."""
-    return _turn_ratios(
+    return turn_ratios(
         (one.requests_per_second, other.requests_per_second)
         for one, other in zip(ours, theirs, strict=True)
     )
 
 
-def _turn_ratios(pairs: Iterable[tuple[float, float]]) -> dict[str, float]:
+def cpu_ratio(ours: Sequence[Sample], theirs: Sequence[Sample]) -> dict[str, float]:
+    """Return how many times their CPU a request takes with us."""
+    return turn_ratios(
+        (one.cpu_microseconds, other.cpu_microseconds)
+        for one, other in zip(ours, theirs, strict=True)
+    )
+
+
+def turn_ratios(pairs: Iterable[tuple[float, float]]) -> dict[str, float]:
+    """Return the median of the turns' ratios, and their range."""
     turns = [one / other for one, other in pairs]
     return {
         "median": round(statistics.median(turns), 2),
@@ -101,17 +104,28 @@ def order(turn: int, names: Iterable[str] = ORDER) -> Sequence[str]:
 
 
 class Supply:
-    """What a target will be sent. Feedback counts only once, so what was sent is not sent again."""
+    """What a target will be sent, made as it is needed.
 
-    def __init__(self, target: Target, path: str) -> None:
-        self._target = target
-        self._once = path == "feedback"
-        self._left = [] if self._once else recommend_bodies(20_000)
+    Feedback counts only `once`, so what was sent is not sent again.
+    """
+
+    def __init__(self, make: Callable[[int], list[str]], *, once: bool) -> None:
+        self._make = make
+        self._once = once
+        self._left: list[str] = []
+
+    @classmethod
+    def of_path(cls, target: Target, path: str) -> "Supply":
+        """Return questions to the recommender called bench, or feedback on its answers."""
+        if path == "feedback":
+            return cls(lambda count: feedback_bodies(target, count), once=True)
+        return cls(lambda count: recommend_bodies(max(count, 20_000)), once=False)
 
     def at_least(self, count: int) -> list[str]:
-        """Return so many bodies or more."""
-        if self._once and (missing := count - len(self._left)) > 0:
-            self._left += feedback_bodies(self._target, missing)
+        """Return so many bodies or more; or some that are sent again and again."""
+        missing = count - len(self._left)
+        if missing > 0 and (self._once or not self._left):
+            self._left += self._make(missing)
         return self._left
 
     def sent(self, count: int) -> int:
@@ -124,7 +138,7 @@ class Supply:
         return again
 
 
-def _throughput_turns(
+def throughput_turns(
     targets: Mapping[str, Target],
     supplies: Mapping[str, Supply],
     path: str,
@@ -133,6 +147,7 @@ def _throughput_turns(
     rounds: int,
     say: Say,
 ) -> dict[str, list[Sample]]:
+    """Drive each as fast as it goes, turn by turn."""
     samples: dict[str, list[Sample]] = {name: [] for name in targets}
     expected = {
         name: _GUESSES.get(name, _GUESS) * len(target.workers) * seconds
@@ -156,7 +171,7 @@ def _throughput_turns(
     return samples
 
 
-def _latency_turns(
+def latency_turns(
     targets: Mapping[str, Target],
     supplies: Mapping[str, Supply],
     path: str,
@@ -166,6 +181,7 @@ def _latency_turns(
     rounds: int,
     say: Say,
 ) -> dict[str, list[Latency]]:
+    """Let requests arrive at each at this rate, turn by turn."""
     waits: dict[str, list[Latency]] = {name: [] for name in targets}
     arrivals = int(rate * (seconds + 1))
     for turn in range(rounds):
@@ -181,7 +197,8 @@ def _latency_turns(
     return waits
 
 
-def _speed(samples: Sequence[Sample]) -> dict[str, Any]:
+def speed(samples: Sequence[Sample]) -> dict[str, Any]:
+    """Return the medians of throughput and CPU."""
     return {
         "rps": round(statistics.median(one.requests_per_second for one in samples)),
         "cpu_us": round(statistics.median(one.cpu_microseconds for one in samples)),
@@ -189,7 +206,8 @@ def _speed(samples: Sequence[Sample]) -> dict[str, Any]:
     }
 
 
-def _waiting(waits: Sequence[Latency]) -> dict[str, Any]:
+def waiting(waits: Sequence[Latency]) -> dict[str, Any]:
+    """Return the medians of what callers waited, and what was lost."""
     return {
         "p50_ms": round(statistics.median(one.p50_ms for one in waits), 2),
         "p99_ms": round(statistics.median(one.p99_ms for one in waits), 2),

@@ -47,7 +47,7 @@ Bodies = Mapping[int, Sequence[str]]
 
 def scaling(target: Target, *, quick: bool, say: Say) -> dict[str, Any]:
     """Measure every series."""
-    seconds, rounds = (1.0, 2) if quick else (2.0, 4)
+    seconds, rounds = (1.0, 2) if quick else (2.0, 3)
     cells, clients = (QUICK_CELLS, QUICK_CLIENTS) if quick else (CELLS, CLIENTS)
     series: dict[str, Callable[[], tuple[Bodies, dict[str, Any]]]] = {
         "arms": lambda: (_arms(target), {}),

@@ -98,6 +98,37 @@ def _batch(found: Found) -> str:
     return _table(("batches in flight", "decisions a second", "CPU a decision"), rows)
 
 
+def _families(found: Found) -> str:
+    floor, kinds = found["families"]["floor"], found["families"]["kinds"]
+    rows: list[Sequence[object]] = [
+        ("floor", *(part for path in report.PATHS for part in _path(floor[path])), "")
+    ]
+    for name, kind in kinds.items():
+        batch = kind["batch"]
+        lost = f", {batch['failed']:,} of {batch['entries']:,} failed" if batch["failed"] else ""
+        parts = [part for path in report.PATHS for part in _path(kind[path])]
+        times = batch["ratio_to_floor"]["median"]
+        many = f"{batch['decisions_per_second']:,} ({batch['cpu_us']} µs), **{times:.2f}**{lost}"
+        rows.append((name, *parts, many))
+    heads = [
+        head
+        for path in report.PATHS
+        for head in (
+            f"`/{path}` a second (CPU), times the floor",
+            f"p50, p99 at {floor[path]['offered_rps']:,} /s",
+        )
+    ]
+    return _table(("", *heads, "batches of 1,000: decisions a second"), rows)
+
+
+def _path(one: Found) -> tuple[str, str]:
+    times = f", {_range(one['ratio_to_floor'])}" if "ratio_to_floor" in one else ""
+    return (
+        f"{one['rps']:,} ({one['cpu_us']:,} µs){times}",
+        f"{one['p50_ms']:.1f}, {one['p99_ms']:.1f} ms",
+    )
+
+
 _GROWS = {
     "arms": "items",
     "cells": "cells of the released model",
@@ -194,6 +225,7 @@ _TABLES: Mapping[str, Callable[[Found], str]] = {
     "machine": _machine,
     "requests": _requests,
     "batch": _batch,
+    "families": _families,
     "growth": _growth,
     "clients": lambda found: _variants(found["clients"]["requests"]),
     "commands": _commands,

@@ -85,7 +85,7 @@ def answering() -> Iterator[Target]:
 
 
 def test_feedback_is_never_sent_twice(answering: Target) -> None:
-    supply = compare.Supply(answering, "feedback")
+    supply = compare.Supply.of_path(answering, "feedback")
     first = list(supply.at_least(300))
     assert supply.sent(100) == 0
     second = list(supply.at_least(300))

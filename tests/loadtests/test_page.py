@@ -21,6 +21,7 @@ def found() -> dict[str, Any]:
         "recommend": report.with_summary(both),
         "feedback": report.with_summary(both),
         "batch": recorded.BATCH,
+        "families": recorded.FAMILIES,
         "scaling": recorded.scaling(),
         "clients": recorded.CLIENTS,
         "protocol": recorded.PROTOCOL,
@@ -37,7 +38,8 @@ def test_the_page_has_a_place_for_every_table(found: dict[str, Any]) -> None:
     filled = page.filled(text, found)
     for figure in (
         "**3.00** (2.90 to 3.10)",  # requests
-        "25,000",  # batch
+        "45,000",  # batch
+        "| fclub, 40 dimensions | 2,600 (384 µs), **2.60** (2.50 to 2.70) |",  # families
         "1: 200; 127: 230; 1,023: 260",  # growth
         "| `/feedback` | coredis |",  # clients
         "| spend of 1, fsync always | ours |",  # commands

@@ -28,10 +28,11 @@ def found() -> dict[str, Any]:
         "machine": recorded.MACHINE,
         "quick": False,
         "recommend": report.with_summary(
-            {"1": recorded.compared(3.0), "2": recorded.compared(2.8)}
+            {"1": recorded.compared(5.0), "2": recorded.compared(3.8)}
         ),
-        "feedback": report.with_summary({"1": recorded.compared(2.7), "2": recorded.compared(2.6)}),
+        "feedback": report.with_summary({"1": recorded.compared(4.7), "2": recorded.compared(3.6)}),
         "batch": recorded.BATCH,
+        "families": recorded.FAMILIES,
         "scaling": recorded.scaling(),
         "clients": recorded.CLIENTS,
         "protocol": recorded.PROTOCOL,
@@ -57,26 +58,31 @@ def test_the_promised_keys_stand_at_their_places(found: dict[str, Any]) -> None:
         for row in found[path]["workers"].values():
             for service in ("discreet", "floor", "alternative"):
                 assert {"rps", "cpu_us", "p50_ms", "p99_ms"} <= set(row[service])
-    assert found["recommend"]["ratio_to_floor"] == 3.0
+    assert found["recommend"]["ratio_to_floor"] == 5.0
     assert json.loads(json.dumps(found)) == found
 
 
 def test_a_bar_says_what_was_measured_and_what_is_allowed(found: dict[str, Any]) -> None:
     assert missed(found) == []
-    assert len(found["bars"]) == 2 * 2 * 3 + 5
+    assert len(found["bars"]) == 2 * 2 * 3 + 2 * 6 + 5
     assert all(set(bar) == {"bar", "measured", "limit", "met"} for bar in found["bars"])
 
 
 @pytest.mark.parametrize(
     ("place", "value", "culprit"),
     [
-        ("recommend.workers.1.ratio_to_floor.median", 2.49, "recommend, 1 worker: times the floor"),
-        ("feedback.workers.2.ratio_to_floor.median", 2.49, "feedback, 2 workers: times the floor"),
+        ("recommend.workers.1.ratio_to_floor.median", 4.49, "recommend, 1 worker: times the floor"),
+        ("feedback.workers.2.ratio_to_floor.median", 2.99, "feedback, 2 workers: times the floor"),
         ("recommend.workers.1.ratio_to_alternative.min", 0.99, "times the alternative"),
         ("recommend.workers.2.discreet.p99_ms", 12.01, "recommend, 2 workers: p99"),
         ("recommend.workers.1.discreet.dropped", 1, "recommend, 1 worker: p99"),
         ("feedback.workers.1.discreet.failed_share", 0.01, "feedback, 1 worker: p99"),
-        ("batch.decisions_per_second", 19_999, "decisions a second"),
+        ("batch.decisions_per_second", 39_999, "decisions a second"),
+        ("families.kinds.p-rec.feedback.ratio_to_floor.median", 2.49, "p-rec, feedback: times"),
+        ("families.kinds.p-rec.recommend.p99_ms", 12.01, "p-rec, recommend: p99"),
+        ("families.kinds.p-rec.feedback.failed_share", 0.01, "p-rec, feedback: p99"),
+        ("families.kinds.p-rec.batch.ratio_to_floor.median", 2.49, "p-rec, batches: times"),
+        ("families.kinds.p-rec.batch.failed", 1, "p-rec, batches: entries that failed"),
         ("scaling.arms.growth", 1.5, "10 to 1,000 arms"),
         ("scaling.cells.growth", 1.5, "1 to 1,023 cells"),
         ("scaling.clients.growth", 1.2, "1 to 1,000,000 clients"),
@@ -100,9 +106,9 @@ def test_a_missed_bar_is_found_and_marked(
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        ("recommend.workers.1.ratio_to_floor.median", 2.5),
+        ("recommend.workers.1.ratio_to_floor.median", 4.5),
         ("recommend.workers.1.discreet.p99_ms", 12.0),
-        ("batch.decisions_per_second", 20_000),
+        ("batch.decisions_per_second", 40_000),
         ("scaling.arms.growth", 1.49),
         ("memory.ledger_bytes", 200),
     ],
@@ -119,8 +125,9 @@ def test_just_good_enough_is_good_enough(found: dict[str, Any], place: str, valu
 def test_the_table_shows_everything(found: dict[str, Any]) -> None:
     text = report.table(found)
     assert "fsync always" in text
-    assert "3.00 times the floor (2.90 to 3.10)" in text
-    assert "25,000 decisions a second" in text
+    assert "5.00 times the floor (4.90 to 5.10)" in text
+    assert "45,000 decisions a second" in text
+    assert "0 of 15,000 failed" in text
     assert "1,023: 260" in text
     assert "block of sums (a cell), by arms" in text
     assert "spend of 1, appendfsync always" in text
@@ -144,7 +151,7 @@ def test_a_section_alone_can_be_shown_and_drawn(
     chart.draw(alone, tmp_path / "alone.svg")
 
 
-def test_the_chart_is_an_svg_with_four_panels(found: dict[str, Any], tmp_path: Path) -> None:
+def test_the_chart_is_an_svg_with_five_panels(found: dict[str, Any], tmp_path: Path) -> None:
     assert chart.can_draw()
     for name in ("one.svg", "two.svg"):
         chart.draw(found, tmp_path / name)
@@ -152,7 +159,7 @@ def test_the_chart_is_an_svg_with_four_panels(found: dict[str, Any], tmp_path: P
     assert drawn == (tmp_path / "two.svg").read_text()
     root = ElementTree.fromstring(drawn)
     groups = [one.get("id", "") for one in root.iter("{http://www.w3.org/2000/svg}g")]
-    assert len([one for one in groups if one.startswith("axes_")]) == 4
+    assert len([one for one in groups if one.startswith("axes_")]) == 5
 
 
 def test_feedback_that_came_twice_is_shown(found: dict[str, Any]) -> None:
@@ -163,7 +170,8 @@ def test_feedback_that_came_twice_is_shown(found: dict[str, Any]) -> None:
 
 def test_only_reads_sections_in_the_order_of_the_run() -> None:
     assert bench.sections_of("memory, batch") == ("batch", "memory")
-    assert bench.arguments().parse_args([]).only == bench.SECTIONS
+    assert bench.arguments().parse_args([]).only is None
+    assert set(bench.QUICK_SECTIONS) < set(bench.SECTIONS)
     for wrong in ("", "batch,speed"):
         with pytest.raises(argparse.ArgumentTypeError):
             bench.sections_of(wrong)
@@ -206,7 +214,7 @@ def test_variants_are_compared_with_the_first_of_them_turn_by_turn(
     # The machine is twice as fast in the second turn.
     runs = {"first": [(1_000, 200), (2_000, 100)], "other": [(500, 300), (1_000, 150)]}
     rates = {name: [Sample(rate, cpu, rate) for rate, cpu in turns] for name, turns in runs.items()}
-    monkeypatch.setattr(compare, "_throughput_turns", lambda *arguments, **named: rates)
+    monkeypatch.setattr(compare, "throughput_turns", lambda *arguments, **named: rates)
     targets = {name: Target(name, "http://127.0.0.1:1", (1,)) for name in rates}
     found = compare.compare_variants(
         targets, "recommend", seconds=1, rounds=2, say=lambda text: None
