@@ -23,7 +23,7 @@ def test_the_process_gives_what_the_function_gives() -> None:
     assert found is not None
     everything = np.arange(20)
     np.testing.assert_allclose(
-        found.scores(everything, size=20), fit(**given()).scores(everything, size=20), rtol=1e-5
+        found.scores([everything], size=20), fit(**given()).scores([everything], size=20), rtol=1e-5
     )
 
 

@@ -40,9 +40,15 @@ def test_they_come_back_as_they_went() -> None:
 
 def test_a_profile_scores_the_rows_of_its_items() -> None:
     similarities = ItemSimilarities(**GOOD, profiles=2)
-    assert similarities.scores(np.array([0, 2]), size=5).tolist() == [0.25, 0.5, 0, 0, 0]
-    assert similarities.scores(np.array([0, 7]), size=2).tolist() == [0, 0.5]
-    assert not similarities.scores(np.zeros(0, np.intp), size=3).any()
+    profiles = [np.array([0, 2]), np.array([0, 7]), np.zeros(0, np.intp), np.array([2])]
+    assert similarities.scores(profiles, size=5).tolist() == [
+        [0.25, 0.5, 0, 0, 0],
+        [0, 0.5, 0, 0, 0],
+        [0] * 5,
+        [0.25, 0, 0, 0, 0],
+    ]
+    assert similarities.scores(profiles[1:2], size=2).tolist() == [[0, 0.5]]
+    assert similarities.scores([], size=3).shape == (0, 3)
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,9 @@ def test_it_finds_each_items_neighbours(neighbours: int) -> None:
     wanted = slowly(profiles, items, neighbours)
     for item in range(items):
         np.testing.assert_allclose(
-            found.scores(np.array([item]), size=items), wanted[:, item], rtol=1e-5
+            found.scores([np.array([item])], size=items)[0], wanted[:, item], rtol=1e-5
         )
-    whole = found.scores(np.array([0, 4, 7]), size=items)
+    whole = found.scores([np.array([0, 4, 7])], size=items)[0]
     np.testing.assert_allclose(whole, wanted[:, [0, 4, 7]].sum(axis=1), rtol=1e-5)
     assert found.counts.tolist() == np.bincount(slots, minlength=items).tolist()
     assert found.profiles == 40
@@ -56,8 +56,8 @@ def test_short_profiles_say_more_than_long_ones() -> None:
     # 0 goes with 1 in a profile of two, with 2 in one that has everything.
     starts, slots = packed([[0, 1], [0, 2, 3, 4, 5], [1, 3, 4, 5], [2, 3, 4, 5]])
     scores = fit(starts=starts, slots=slots, live=np.arange(6), neighbours=5).scores(
-        np.array([0]), size=6
-    )
+        [np.array([0])], size=6
+    )[0]
     assert scores[1] > scores[2] > 0
 
 
@@ -65,7 +65,7 @@ def test_profiles_of_the_whole_catalogue_divide_by_nothing() -> None:
     starts, slots = packed([[0, 1, 2, 3]] * 3)
     found = fit(starts=starts, slots=slots, live=np.arange(4), neighbours=3)
     assert np.isfinite(found.weights).all()
-    np.testing.assert_allclose(found.scores(np.array([0]), size=4), [0, 1, 1, 1], rtol=1e-5)
+    np.testing.assert_allclose(found.scores([np.array([0])], size=4)[0], [0, 1, 1, 1], rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -76,14 +76,14 @@ def test_too_little_to_learn_from_is_no_mistake(profiles: list[list[int]], live:
     starts, slots = packed(profiles)
     found = fit(starts=starts, slots=slots, live=ints(*live), neighbours=3)
     assert found.size == (max(live) + 1 if live else 0)
-    assert not found.scores(np.array([0, 1]), size=9).any()
+    assert not found.scores([np.array([0, 1])], size=9).any()
 
 
 def test_removed_items_are_left_out() -> None:
     starts, slots = packed([[0, 1, 2]] * 3)
     found = fit(starts=starts, slots=slots, live=ints(0, 2), neighbours=3)
-    assert found.scores(np.array([0]), size=3)[1] == 0
-    assert found.scores(np.array([0]), size=3)[2] > 0
+    assert found.scores([np.array([0])], size=3)[0, 1] == 0
+    assert found.scores([np.array([0])], size=3)[0, 2] > 0
     assert found.counts.tolist() == [3, 0, 3]
 
 

@@ -18,6 +18,9 @@ from discreet.families.collaborative.similarities import (
 from discreet.families.contract import REWARD_STEPS
 from discreet.families.questions import Question
 
+_NOTHING: Slots = np.zeros(0, dtype=np.intp)
+_MOST_SCORES = 2**21
+"""Numbers that are worked out at once: 16 MiB."""
 _FIELDS = (*SIMILARITY_FIELDS, "rewards", "variances", "recipe")
 
 
@@ -99,19 +102,40 @@ class CollaborativeModel:
         What goes with the profile stands first, the rest follows by popularity. A client that
         asks for many categories at once has its profile scored once.
         """
-        scores_of: dict[bytes, Floats] = {}
-        ranked = []
-        for question, profile in zip(questions, profiles, strict=True):
-            if not len(profile):
-                ranked.append(self._popular(question.available, question.limit))
-                continue
-            scores = scores_of.get(question.client)
-            if scores is None:
-                scores = self.similarities.scores(profile, size=len(self.places))
-                scores_of[question.client] = scores
-            unseen = np.setdiff1d(question.available, profile, assume_unique=True)
-            ranked.append(self._by_score(unseen, scores[unseen], question.limit))
+        ranked: list[Slots] = [
+            self._popular(one.available, one.limit) if not len(profile) else _NOTHING
+            for one, profile in zip(questions, profiles, strict=True)
+        ]
+        by_client: dict[bytes, list[int]] = {}
+        for row, (question, profile) in enumerate(zip(questions, profiles, strict=True)):
+            if len(profile):
+                by_client.setdefault(question.client, []).append(row)
+        groups, size = list(by_client.values()), len(self.places)
+        at_once = max(1, _MOST_SCORES // max(size, 1))
+        for start in range(0, len(groups), at_once):
+            some = groups[start : start + at_once]
+            scores = self.similarities.scores([profiles[rows[0]] for rows in some], size=size)
+            for rows, each in zip(some, scores, strict=True):
+                for row in rows:
+                    question, profile = questions[row], profiles[row]
+                    ranked[row] = self._unseen(question, profile, each)
         return ranked
+
+    def _unseen(self, question: ProfileQuestion, profile: Slots, scores: Floats) -> Slots:
+        """Return the best of what is available and not in the profile."""
+        if question.limit > 1:
+            unseen = np.setdiff1d(question.available, profile, assume_unique=True)
+            return self._by_score(unseen, scores[unseen], question.limit)
+        # One item: the best score, and of equals the most popular. What no score speaks for counts
+        # as nothing, and what the profile has as less.
+        left = np.maximum(scores, 0.0)
+        left[profile[profile < len(left)]] = -1.0
+        offered = left[question.available]
+        if not len(offered) or (best := offered.max()) < 0:
+            return _NOTHING
+        equals = question.available[offered == best]
+        first: Slots = equals[[self.places[equals].argmin()]]
+        return first
 
     def _by_score(self, slots: Slots, scores: Floats, limit: int) -> Slots:
         liked = np.flatnonzero(scores > 0)

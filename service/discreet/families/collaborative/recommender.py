@@ -139,12 +139,12 @@ class CollaborativeRecommender(Recommender[CollaborativeModel]):
         reason = guarantee.REASON_EXACT if self._exact else guarantee.REASON_ON_DEVICE
         return [
             Decision(
-                items=tuple(self.id_of[slot] for slot in slots.tolist()),
-                choices=tuple(Choice(slot, 1.0) for slot in slots.tolist()),
+                items=tuple(self.id_of[slot] for slot in slots),
+                choices=tuple(Choice(slot, 1.0) for slot in slots),
                 personalised=len(profile) > 0,
                 reason=reason if len(profile) else guarantee.REASON_NO_PROFILE,
             )
-            for slots, profile in zip(ranked, own, strict=True)
+            for slots, profile in zip((one.tolist() for one in ranked), own, strict=True)
         ]
 
     # Learning and releasing.

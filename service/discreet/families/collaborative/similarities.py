@@ -8,7 +8,7 @@ it holds.
 import io
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,18 +50,24 @@ class ItemSimilarities:
         """How many slots it knows; later items have none yet."""
         return len(self.counts)
 
-    def scores(self, profile: Slots, *, size: int) -> Floats:
-        """Return what a profile says about every slot below `size`: 0 where it says nothing."""
-        known = profile[profile < self.size]
+    def scores(self, profiles: Sequence[Slots], *, size: int) -> Floats:
+        """Return what profiles say about every slot below `size`, a row each: 0 for nothing."""
+        named = np.concatenate([np.zeros(0, dtype=np.intp), *profiles])
+        whose = np.repeat(np.arange(len(profiles)), [len(profile) for profile in profiles])
+        fits = named < self.size
+        known, whose = named[fits], whose[fits]
         begins = self.starts[known]
         lengths = self.starts[known + 1] - begins
         # The rows' positions, one after the other: each begins where the one before has ended.
         before = np.cumsum(lengths) - lengths
         places = np.arange(int(lengths.sum())) + np.repeat(begins - before, lengths)
+        width = max(size, self.size)
         sums: Floats = np.bincount(
-            self.slots[places], weights=self.weights[places], minlength=max(size, self.size)
+            np.repeat(whose * width, lengths) + self.slots[places],
+            weights=self.weights[places],
+            minlength=width * len(profiles),
         ).astype(np.float64, copy=False)
-        return sums[:size]
+        return sums.reshape(len(profiles), width)[:, :size]
 
     def arrays(self) -> Arrays:
         """Return it as arrays with names, no wider than they need to be."""
