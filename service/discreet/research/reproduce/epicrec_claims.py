@@ -1,7 +1,8 @@
 """What the paper on EpicRec claims, judged on its own algorithm with everybody perturbed.
 
-A comparison "at every epsilon" holds if it does at each one that was run, by the means; how many of
-them are beyond the 95% interval is said beside it.
+A comparison "at every epsilon" holds if it does at each one that was run, by the means, and surely
+(beyond the 95% interval) somewhere. Where no difference is sure at any, none can be seen, and it is
+not testable by these runs. How many are sure is said beside it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +39,7 @@ from discreet.research.reproduce.epicrec_trials import (
     PUBLISHED,
     RAW,
 )
-from discreet.research.reproduce.verdicts import PaperClaim, held
+from discreet.research.reproduce.verdicts import PaperClaim, Verdict, held
 
 SECONDS = {"single": 0.7, "category": 1.5}
 
@@ -109,7 +110,7 @@ def _counts(name: str, found: Table, system: str, rival: str) -> PaperClaim:
         f"figure {_figure(system)}a, {name}",
         published="up to 10% less" if system == "single" else "less",
         ours=_range(gains),
-        verdict=held(all(one.value > 0 for one in gains)),
+        verdict=_judged(gains),
         why="; ".join([_where(several, gains), *both]),
     )
 
@@ -140,6 +141,7 @@ def _printed_loss(name: str, found: Table, *, sets: bool = False) -> PaperClaim:
         verdict="not testable" if empty else held(seen.value <= most),
         why=f"sending nothing at all loses {nothing.percent()}"
         + (", so there is nothing that this bound could tell" if empty else "")
+        + (": without ratings a raw history predicts no better" if empty and sets else "")
         + (f". Not surely: {most:.0%} is within the interval" if unsure else "")
         + (
             ""
@@ -165,7 +167,7 @@ def _recommendations(name: str, found: Table, system: str) -> PaperClaim:
         published="a picture",
         ours="points of loss: "
         + "; ".join(f"{_range(many)} than {NAMES[system][rival]}" for rival, many in gains.items()),
-        verdict=held(all(one.value > 0 for many in gains.values() for one in many)),
+        verdict=_judged([one for many in gains.values() for one in many]),
         why="; ".join(
             f"{NAMES[system][rival]}: {_where(several, many)}" for rival, many in gains.items()
         ),
@@ -199,7 +201,7 @@ def _slightly_worse(name: str, found: Table) -> PaperClaim:
         f"figure 6b, {name}",
         published="slightly worse",
         ours="points of loss: " + _range(worse, less="worse", more="better"),
-        verdict=held(all(one.value > 0 for one in worse)),
+        verdict=_judged(worse),
         why='a third of all categories say "all", so some items leave as they are, with their '
         "ratings: that helps more than what is hidden hurts",
     )
@@ -324,6 +326,11 @@ def _times(found: Mapping[str, Table], known: Mapping[str, PublicFacts]) -> list
             "to be compiled",
         ),
     ]
+
+
+def _judged(gains: Sequence[RatioEstimate]) -> Verdict:
+    sure = any(one.sure or RatioEstimate(-one.value, one.half).sure for one in gains)
+    return held(all(one.value > 0 for one in gains)) if sure else "not testable"
 
 
 def _range(gains: Sequence[RatioEstimate], *, less: str = "less", more: str = "more") -> str:

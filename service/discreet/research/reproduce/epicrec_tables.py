@@ -299,4 +299,7 @@ def _line(label: str, found: Table, system: str, method: str, what: str) -> Line
             seen.append(loss(table, "hidden_" if what == "hidden" else ""))
         else:
             seen.append(mean(table, what))
-    return Line(label, places, [one.value for one in seen], [one.half for one in seen])
+    # Losses share their largest doubt, the raw history's error: one band shows it.
+    banded = method == PUBLISHED or what not in ("loss", "hidden")
+    spread = [one.half for one in seen] if banded else None
+    return Line(label, places, [one.value for one in seen], spread)
