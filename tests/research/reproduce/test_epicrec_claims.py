@@ -3,7 +3,7 @@
 from discreet.research.reproduce.epicrec_claims import claims_of
 from discreet.research.reproduce.epicrec_tables import Table
 from discreet.research.reproduce.epicrec_theorems import EXAMPLE, LeakRuns, PublicFacts
-from discreet.research.reproduce.epicrec_trials import GS, LPA, NOTHING, PUBLISHED
+from discreet.research.reproduce.epicrec_trials import FIELDS, GS, LPA, NOTHING, PUBLISHED
 from discreet.research.reproduce.verdicts import PaperClaim
 from tests.research.reproduce.epicrec_found import Invent, invented, public
 
@@ -67,6 +67,12 @@ def test_a_loss_is_judged_where_there_is_something_to_lose() -> None:
     one = claim(says, empty)
     assert one.verdict == "not testable"
     assert "nothing at all loses 3.0%" in one.why
+    unsure = dict(invented())
+    unsure["single", PUBLISHED, 0.2] = unsure["single", PUBLISHED, 0.2].copy()
+    unsure["single", PUBLISHED, 0.2][:5, FIELDS.index("error")] *= 1.06
+    one = claim(says, unsure)
+    assert one.verdict == "not testable"
+    assert "5% is within the interval" in one.why
 
 
 def test_no_release_may_be_a_little_worse() -> None:

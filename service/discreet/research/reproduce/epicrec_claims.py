@@ -138,11 +138,11 @@ def _printed_loss(name: str, found: Table, *, sets: bool = False) -> PaperClaim:
         f"figure 5b, {name}",
         published=f"up to {most:.0%}",
         ours=seen.percent(),
-        verdict="not testable" if empty else held(seen.value <= most),
+        verdict="not testable" if empty or unsure else held(seen.value <= most),
         why=f"sending nothing at all loses {nothing.percent()}"
         + (", so there is nothing that this bound could tell" if empty else "")
         + (": without ratings a raw history predicts no better" if empty and sets else "")
-        + (f". Not surely: {most:.0%} is within the interval" if unsure else "")
+        + (f"; {most:.0%} is within the interval, so nothing is sure" if unsure else "")
         + (
             ""
             if sets
