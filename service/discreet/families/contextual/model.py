@@ -55,9 +55,9 @@ from discreet.privacy.choice import ShortlistResponse
 from discreet.privacy.events import ExactRelease, PrivacyEvent, RandomisedResponse
 from discreet.privacy.noise import NoiseSource
 
-OPTIMISM = 0.3
+OPTIMISM = 0.6
 """Standard errors by which an item's mean is flattered, in the shortlist and in the choice;"""
-NOISY_OPTIMISM = 0.1
+NOISY_OPTIMISM = {CellSpace: 0.3, LinearSpace: 0.1}
 """less where feedback is private: noise hides what a few more visits would tell;"""
 UNPROTECTED_OPTIMISM = 2.0
 """more where neither dial is on: no draw explores by chance, and no noise hides what was found."""
@@ -150,7 +150,7 @@ class ContextualModel:
         self._rate = exploration_rate
         noisy = bool(sums.variance.any())
         self._unprotected = rule.epsilon is None and not noisy
-        self._optimism = NOISY_OPTIMISM if noisy else OPTIMISM
+        self._optimism = NOISY_OPTIMISM[type(space)] if noisy else OPTIMISM
         if self._unprotected:
             self._optimism = UNPROTECTED_OPTIMISM
         self._response = None if rule.epsilon is None else ShortlistResponse(epsilon=rule.epsilon)
