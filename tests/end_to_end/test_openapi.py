@@ -1,5 +1,8 @@
 """The service keeps the promises of its own OpenAPI document, whatever it is sent."""
 
+import json
+from typing import Any
+
 import schemathesis
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
@@ -10,12 +13,19 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from discreet.api.items import LINES
 from discreet.app import create_app
 from discreet.settings import Settings
 from tests.end_to_end.servers import CALL_SECONDS, Server
 
 EXAMPLES = 8
 """For each operation. The examples are the same in every run."""
+
+
+@schemathesis.serializer(LINES)
+def as_lines(context: Any, value: Any) -> bytes:
+    """Send text as it is, and what is no text as a line of JSON."""
+    return (value if isinstance(value, str) else json.dumps(value)).encode(errors="replace")
 
 
 schema = schemathesis.openapi.from_dict(create_app(Settings()).openapi())
