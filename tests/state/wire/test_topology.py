@@ -11,6 +11,7 @@ import pytest
 
 from discreet.errors import DiscreetError, StoreUnavailable
 from discreet.privacy.charges import Charge
+from discreet.state import debits
 from discreet.state.redis_store import RedisStore, open_store
 from discreet.state.stores import ClaimOutcome, Debit, Debited, Learned
 from discreet.state.wire import connection, reconnecting
@@ -30,6 +31,14 @@ HANG = PATIENCE
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with valkey(tmp_path_factory.mktemp("topology") / "data") as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def one_by_one() -> Iterator[None]:
+    """Let every debit be a command of its own, so that there are many."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(debits, "MOST_TOGETHER", 1)
+        yield
 
 
 @pytest.fixture
@@ -109,10 +118,10 @@ async def test_debits_that_were_written_fail_and_those_that_were_not_are_sent_ag
     line._transport = Filling()  # type: ignore[assignment]
     paused(server)
     principals = names("p", 25)
-    debits = spend(store, principals)
+    debiting = spend(store, principals)
     await hang_up(server)
     server.do("CLIENT", "UNPAUSE")
-    found = await debits
+    found = await debiting
     assert kinds(found) == ["lost"] * 10 + ["granted"] * 15
     assert "answer was lost" in str(found[0])
     assert await spent(store, principals) == [0] * 10 + [1] * 15
@@ -173,12 +182,12 @@ async def test_too_many_at_once_fail_by_themselves(
     monkeypatch.setattr(reconnecting, "MOST_OUTSTANDING", 10)
     paused(server)
     principals = names("p", 25)
-    debits = spend(store, principals)
+    debiting = spend(store, principals)
     assert the_connection(store).in_flight == 10
     more = await spend(store, names("q", 2))
     assert ["too slow" in str(each) for each in more] == [True, True]
     server.do("CLIENT", "UNPAUSE")
-    assert kinds(await debits) == ["granted"] * 10 + ["lost"] * 15
+    assert kinds(await debiting) == ["granted"] * 10 + ["lost"] * 15
     assert kinds(await spend(store, principals[:10])) == ["granted"] * 10
     monkeypatch.undo()
     assert await spent(store, principals) == [2] * 10 + [0] * 15
@@ -197,9 +206,9 @@ async def test_who_wait_for_a_server_to_come_back_are_sent_once_and_not_too_many
             await gone.wait()
             monkeypatch.setattr(reconnecting, "MOST_OUTSTANDING", 10)
             principals = names("p", 25)
-            debits = spend(store, principals)
+            debiting = spend(store, principals)
             server.start()
-            assert kinds(await debits) == ["granted"] * 10 + ["lost"] * 15
+            assert kinds(await debiting) == ["granted"] * 10 + ["lost"] * 15
             monkeypatch.undo()
             assert await spent(store, principals) == [1] * 10 + [0] * 15
 
