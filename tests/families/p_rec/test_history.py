@@ -149,3 +149,22 @@ def test_what_a_list_says(
     assert (answer.liked, answer.disliked) == (liked, disliked)
     assert (answer.incomplete, answer.awaited) == (incomplete, awaited)
     assert not answer.passed_over().incomplete
+
+
+def test_a_run_knows_which_answers_are_judged_and_whether_it_has_ended() -> None:
+    history = ClientHistory(b"m" * 8)
+    history.read(RunRecord(3).encode(), position=0)
+    liked = AnswerRecord(0, 1, True, ClientOpinion.LIKED)
+    pending = AnswerRecord(1, 0, True)
+    history.read(liked.encode() + pending.encode(), position=1)
+    run = history.run()
+    assert run is not None
+    assert ([one.round for one in run.judged], run.ended) == ([0], False)
+    # The pending answer is read again once there is an opinion, and what follows with it.
+    ended = AnswerRecord(2, 0, False, ClientOpinion.DISLIKED)
+    judged = pending.with_opinion(ClientOpinion.DISLIKED)
+    history.read(judged.encode() + ended.encode(), position=2)
+    run = history.run()
+    assert run is not None
+    assert ([one.round for one in run.judged], run.ended) == ([0, 1, 2], True)
+    assert run.judged[1].disliked == (0,)

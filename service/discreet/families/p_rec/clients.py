@@ -231,7 +231,7 @@ class ClientStates:
 
     async def credits(self, state: ClientState, run: CurrentRun) -> Credits:
         """Return the voters' credits after all answers of the run that have an opinion."""
-        answers = [one for one in run.answers if not one.incomplete]
+        answers = run.judged
         while True:
             basis = (run.number, self._votes.erasures)
             if state.credits is None or state.basis != basis:

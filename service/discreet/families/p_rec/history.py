@@ -168,8 +168,13 @@ class CurrentRun:
 
     @property
     def ended(self) -> bool:
-        """Whether the test has said no: votes are not used again."""
-        return any(not one.used_votes for one in self.answers)
+        """Whether the test has said no: votes are not used again, so the last answer tells."""
+        return bool(self.answers) and not self.answers[-1].used_votes
+
+    @property
+    def judged(self) -> Sequence[ClientAnswer]:
+        """The answers that have all opinions: only the last may be without some."""
+        return self.answers[:-1] if self.answers and self.answers[-1].incomplete else self.answers
 
 
 class ClientHistory:
@@ -179,6 +184,7 @@ class ClientHistory:
         self.mark = mark
         self.records: list[HistoryRecord] = []
         self._runs: list[int] = []
+        self._given: list[ClientAnswer] = []
         self._answers: list[int] = []
         """Where answers begin, in order; and by the numbers of their rounds:"""
         self._positions: dict[int, int] = {}
@@ -202,7 +208,7 @@ class ClientHistory:
     @property
     def pending(self) -> ClientAnswer | None:
         """The last answer, if an opinion on it may still come."""
-        last = self._answer(self._answers[-1]) if self._answers else None
+        last = self._given[-1] if self._given else None
         return last if last is not None and last.incomplete else None
 
     def _answer(self, position: int) -> ClientAnswer:
@@ -215,7 +221,8 @@ class ClientHistory:
         """Take over a piece of the page that begins with the record at `position`."""
         # Only the last answer may have changed, by opinions: it keeps its round.
         del self.records[position:]
-        del self._answers[bisect_left(self._answers, position) :]
+        kept = bisect_left(self._answers, position)
+        del self._answers[kept:], self._given[kept:]
         follows = 0
         for at in range(0, len(content) - RECORD_BYTES + 1, RECORD_BYTES):
             record = decode_record(content[at : at + RECORD_BYTES])
@@ -227,6 +234,7 @@ class ClientHistory:
             else:
                 self._runs.append(len(self.records))
             self.records.append(record)
+        self._given += map(self._answer, self._answers[kept:])
 
     def find(self, number: int) -> tuple[int, ClientAnswer] | None:
         """Return where the answer of a round begins, and the answer."""
@@ -253,8 +261,7 @@ class ClientHistory:
         begun = self.records[self._runs[-1]]
         assert isinstance(begun, RunRecord)
         first = bisect_right(self._answers, self._runs[-1])
-        answers = [self._answer(position) for position in self._answers[first:]]
-        return CurrentRun(len(self._runs), begun.offset, answers)
+        return CurrentRun(len(self._runs), begun.offset, self._given[first:])
 
     def was_paid(self, position: int, *, horizon: int) -> bool:
         """Tell whether the answer at a position belongs to a run of so many rounds."""
