@@ -312,11 +312,11 @@ def _theorems(outcomes: Sequence[ClusterOutcome], bounds: ClusterBounds) -> list
             "section 1.1, theorem 1",
             published=f"O(sqrt(T) log^1.5 T), like T^{said:.2f} over the second half",
             ours=f"like T^{power:.2f} over the second half",
-            verdict=held(power < (1 + said) / 2),
+            verdict=held(power < LINEAR),
             why=f"in {own.rounds:,} rounds that is nearer to linear than to the rate that is "
             f"claimed; {own.share_of_chance:.0%} of the regret of a uniform draw at the end"
-            if power >= (1 + said) / 2
-            else "nearer to the rate that is claimed than to linear",
+            if power >= LINEAR
+            else f"below T^{LINEAR}, from where on Homo counts as linear too",
         ),
         PaperClaim(
             "the communication cost is O(d m L log T / log U)",
