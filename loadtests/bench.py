@@ -24,6 +24,7 @@ Sections, with rough minutes on two cores (and with --quick, which leaves some o
   protocol   with the short way for requests (protocol.py) and without            1.5  (-)
   releases   what a release costs, by family and size                             1    (0.3)
   memory     bytes in the store                                                   1    (-)
+  store      what the store uses, on one master and on six                        2    (-)
   mixed      all families at a constant rate of arrivals                          0.5  (0.3)
 
 Progress goes to stderr. The exit code is 0 whatever the figures, because a busy machine must not
@@ -51,6 +52,7 @@ import page
 import redis
 import releases
 import report
+import store as the_store
 from batches import batches
 from compare import compare, compare_variants
 from drive import CONNECTIONS, closed_loop_tool
@@ -64,9 +66,10 @@ from discreet.state.embedded import EmbeddedStore
 
 SECTIONS = (
     "recommend", "feedback", "batch", "families", "scaling", "clients", "protocol", "releases",
-    "memory", "mixed",
+    "memory", "store", "mixed",
 )  # fmt: skip
-QUICK_SECTIONS = tuple(one for one in SECTIONS if one not in ("clients", "protocol", "memory"))
+_LEFT_OUT = ("clients", "protocol", "memory", "store")
+QUICK_SECTIONS = tuple(one for one in SECTIONS if one not in _LEFT_OUT)
 """What a look at everything can do without."""
 PATHS = ("recommend", "feedback")
 
@@ -143,6 +146,10 @@ def measured(
         for path in PATHS:
             if path in sections:
                 done(path, of_path(store, path, pace))
+        if "store" in sections:
+            say("the store")
+            worker_us = found.get("recommend", {}).get("cpu_us", the_store.WORKER_US)
+            done("store", the_store.measured(quick=quick, say=say, worker_us=worker_us))
         if "clients" in sections:
             say("clients of the store, commands")
             commands = clients.on_own_store(*(clients.QUICK if quick else clients.FULL))

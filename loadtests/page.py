@@ -207,6 +207,72 @@ def _bytes(found: Found) -> str:
     return _table(("each", "bytes"), rows)
 
 
+def _operations(found: Found) -> str:
+    rows = []
+    for name, by_fsync in found["store"]["operations"].items():
+        for fsync, by_size in by_fsync.items():
+            for size, one in by_size.items():
+                rows.append(
+                    (
+                        name,
+                        fsync,
+                        size,
+                        f"{one['cpu_us']:,.1f} µs",
+                        f"{one['received_bytes'] + one['sent_bytes']:,}",
+                        f"{one['log_bytes']:,}",
+                    )
+                )
+    heads = ("", "fsync", "together", "CPU of the store", "bytes on the wire", "bytes in the log")
+    return _table(heads, rows)
+
+
+def _masters(found: Found) -> str:
+    rows = [
+        (
+            masters,
+            *(
+                f"{one['busiest_share']:.0%} of the CPU; carries **{one['carries']:.2f}** times one"
+                for one in shares.values()
+            ),
+        )
+        for masters, shares in found["store"]["clusters"].items()
+    ]
+    return _table(("masters", "answers: the busiest", "feedback: the busiest"), rows)
+
+
+def _flat(found: Found) -> str:
+    one = found["store"]
+    series = {
+        "ledgers (an answer)": one["ledgers"]["measured"],
+        "recommenders (a feedback)": one["recommenders"],
+        "items (a feedback)": one["items"],
+        "workers (an answer)": one["workers"],
+    }
+    rows = [
+        (title, "; ".join(f"{int(size):,}: {cpu:.1f}" for size, cpu in sizes.items()))
+        for title, sizes in series.items()
+    ]
+    return _table(("", "CPU µs of the store, by size"), rows)
+
+
+def _large_releases(found: Found) -> str:
+    return _table(
+        ("released", "figures"),
+        [
+            (name, ", ".join(f"{what.replace('_', ' ')} {value:,}" for what, value in one.items()))
+            for name, one in found["store"]["releases"].items()
+        ],
+    )
+
+
+def _contention(found: Found) -> str:
+    rows = [
+        (workers, f"{one['share_of_one_master']:.0%}", one["masters_at_half_load"])
+        for workers, one in found["store"]["contention"]["workers"].items()
+    ]
+    return _table(("busy workers", "of one master (computed)", "masters at half load"), rows)
+
+
 def _mixed(found: Found) -> str:
     one = found["mixed"]
     rows = [
@@ -232,6 +298,11 @@ _TABLES: Mapping[str, Callable[[Found], str]] = {
     "protocol": lambda found: _variants(found["protocol"]),
     "releases": _releases,
     "bytes": _bytes,
+    "operations": _operations,
+    "masters": _masters,
+    "flat": _flat,
+    "scale": _large_releases,
+    "contention": _contention,
     "mixed": _mixed,
 }
 _NEEDS: Mapping[str, Sequence[str]] = {
@@ -241,5 +312,6 @@ _NEEDS: Mapping[str, Sequence[str]] = {
     "growth": ("scaling",),
     "commands": ("clients",),
     "bytes": ("memory",),
+    **dict.fromkeys(("operations", "masters", "flat", "scale", "contention"), ("store",)),
 }
 """The sections of a run that each table is made from."""

@@ -11,6 +11,7 @@ from typing import Any
 import clients
 import families
 import releases
+import store
 
 PATHS = ("recommend", "feedback")
 SERVICES = ("discreet", "floor", "alternative")
@@ -141,6 +142,7 @@ def table(found: Found) -> str:
         *_protocol(found),
         *_releases(found),
         *_memory(found),
+        *_store(found),
         *_mixed(found),
         *_bars(found),
     ]
@@ -269,6 +271,12 @@ def _memory(found: Found) -> Iterator[str]:
         if isinstance(value, Mapping):
             value = ", ".join(f"{one}: {size:,}" for one, size in value.items())
         yield f"  {name:46}{value}"
+
+
+def _store(found: Found) -> Iterator[str]:
+    if "store" in found:
+        yield ""
+        yield from store.table(found["store"])
 
 
 def _mixed(found: Found) -> Iterator[str]:

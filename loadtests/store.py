@@ -21,6 +21,8 @@ from typing import Any
 
 from store_releases import many_recommenders, one_release
 from store_servers import StoreServer, cluster_url, running_cluster
+from store_sizing import sizing
+from store_sizing import table as sizing_table
 from store_work import BUSY, Work, alone, answers, cost, do, each, feedback, linear_entries, opened
 
 from discreet.state.keys import StoreKeys
@@ -35,8 +37,16 @@ LEDGERS = (1_000, 100_000, 1_000_000, 10_000_000)
 RECOMMENDERS = (1, 30, 1_000)
 ITEMS = (10, 1_000, 100_000)
 WORKERS = (1, 8, 64)
+MANY = (6_000, 1_500)
+"""Operations of each, and of a short run."""
+RELEASED = ((1_000, 100), (50, 5))
+"""Items of a large model, and recommenders that are released together; and of a short run."""
+SIZED = 4_000
+"""People whose day is compared with what was predicted."""
 MOST_MEMORY = 4 * 2**30
 TICKS_PER_SECOND = 4
+WORKER_US = 100.0
+"""CPU of a worker for an answer, where it was not measured in the same run."""
 _GIB = 2**30
 
 Found = dict[str, Any]
@@ -99,14 +109,9 @@ def clusters(loop: asyncio.Runner, many: int, say: Say) -> Found:
 
 
 FILL = """
-local last = tonumber(ARGV[2])
-for number = tonumber(ARGV[1]), last do
-    local principal = redis.sha1hex(number)
-    principal = principal:sub(1, 32):gsub('..', function(hex)
-        return string.char(tonumber(hex, 16))
-    end)
-    local key = KEYS[principal:byte(1) % 64 + 1] .. 'l' .. principal
-    redis.call('HSET', key, 'l', ARGV[3], ARGV[4], ARGV[5])
+for number = tonumber(ARGV[1]), tonumber(ARGV[2]) do
+    local principal = struct.pack('>BI8', number % 256, number) .. '\\0\\0\\0\\0\\0\\0\\0'
+    redis.call('HSET', KEYS[number % 64 + 1] .. 'l' .. principal, 'l', ARGV[3], ARGV[4], ARGV[5])
 end
 """
 """Makes ledgers of the shape that debits make, without the time that so many debits would take."""
@@ -220,46 +225,46 @@ async def by_workers(server: StoreServer, workers: int, many: int) -> float:
             await store.close()
 
 
-def measured(*, quick: bool, say: Say) -> Found:
-    """Measure everything."""
-    many = 4_000 if quick else 20_000
+def measured(*, quick: bool, say: Say, worker_us: float = WORKER_US) -> Found:
+    """Measure everything; `worker_us` is the CPU of a worker for an answer."""
+    many = MANY[quick]
     logging.getLogger("discreet").setLevel(logging.ERROR)  # that a store does not sync is meant
     with asyncio.Runner() as loop:
         found: Found = {
             "operations": operations(loop, many, say),
             "clusters": clusters(loop, 4 * many, say),
-            "ledgers": ledgers(loop, many, 10**6 if quick else LEDGERS[-1], say),
+            "ledgers": ledgers(loop, many, LEDGERS[1 if quick else -1], say),
             **flat(loop, many, say),
+            "sizing": sizing(loop, people=SIZED),
         }
+    items, recommenders = RELEASED[quick]
     found["releases"] = {
-        **one_release(items=100 if quick else 1_000, dimensions=64, say=say),
-        **many_recommenders(10 if quick else 100, say=say),
+        **one_release(items=items, dimensions=64, say=say),
+        **many_recommenders(recommenders, say=say),
     }
-    found["contention"] = contention(found)
+    found["contention"] = contention(found, worker_us)
     return found
 
 
-def contention(found: Found) -> Found:
-    """Compute how many workers one master carries, from what was measured.
+def contention(found: Found, worker_us: float = WORKER_US) -> Found:
+    """Compute how much of one master so many busy workers use, from what was measured.
 
-    A worker that is busy all the time answers 1 / c_w requests a second, for which the store needs
-    c_s each; w of them use the share w c_s / c_w of one core of the store. Up to a half of it,
-    queueing (M/D/1: rho / (2 (1 - rho)) of a command's time) adds less than the command itself.
+    A worker that is busy all the time answers 1 / c_w requests a second, for each of which the
+    store needs c_s, and asks about up to 64 recommenders four times a second, c_p each. So w
+    workers use w (c_s / c_w + 256 c_p) of it; c_s is that of commands which come together, as they
+    do where there are many. At a share rho a command waits for rho / (2 (1 - rho)) others (M/D/1).
     """
-    busy = str(BUSY)
-    answer = found["operations"]["answer"]["everysec"][busy]["cpu_us"]
-    polls = min(1_000, 64) * TICKS_PER_SECOND * found["poll_cpu_us"] / 1e6
-    worker = 100.0
+    answer = found["operations"]["answer"]["always"]["64"]["cpu_us"]
+    polls = 64 * TICKS_PER_SECOND * found["poll_cpu_us"] / 1e6
     by_count = {}
     for workers in WORKERS:
-        share = workers * (answer / worker + polls)
-        wait = share / (2 * (1 - share)) if share < 1 else math.inf
+        share = workers * (answer / worker_us + polls)
         by_count[str(workers)] = {
+            "share_of_one_master": round(share, 3),
             "masters_at_half_load": math.ceil(2 * share),
-            "share_of_one_master": round(share, 2),
-            "waits_commands": None if math.isinf(wait) else round(wait, 2),
+            "waits_for_commands": round(share / (2 * (1 - share)), 2) if share < 1 else None,
         }
-    return {"worker_cpu_us": worker, "store_cpu_us": answer, "workers": by_count}
+    return {"worker_cpu_us": worker_us, "store_cpu_us": answer, "workers": by_count}
 
 
 def table(found: Found) -> list[str]:
@@ -292,9 +297,11 @@ def table(found: Found) -> list[str]:
     for name, row in found["releases"].items():
         cells = ", ".join(f"{what} {value:,}" for what, value in row.items())
         lines.append(f"  {name}: {cells}")
+    lines += [f"  {line}" for line in sizing_table(found["sizing"])]
     for workers, row in found["contention"]["workers"].items():
         lines.append(
-            f"  {workers} busy workers: {row['share_of_one_master']:.0%} of one master (computed)"
+            f"  {workers} busy workers (computed): {row['share_of_one_master']:.0%} of one master; "
+            f"{row['masters_at_half_load']} masters at half load"
         )
     return lines
 

@@ -15,6 +15,8 @@ from discreet.state.keeper import find_server
 from discreet.state.slots import SLOTS
 
 _PATIENCE = 60.0
+_STILL = 4_096
+"""Bytes of difference that are no change any more."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,17 @@ class StoreServer:
         )
 
     def memory(self) -> int:
-        """Return the bytes of what is stored, without buffers."""
+        """Return the bytes of what is stored, without buffers, once its tables are in order: one
+        that is growing exists twice until all is moved."""
+        seen, last = 0, -_STILL
+        deadline = time.monotonic() + _PATIENCE
         with redis.Redis(port=self.port) as client:
-            found: Any = client.info("memory")
-        buffers = found["mem_clients_normal"] + found["mem_aof_buffer"]
-        return int(found["used_memory"]) - int(buffers)
+            while abs(seen - last) >= _STILL and time.monotonic() < deadline:
+                found: Any = client.info("memory")
+                buffers = found["mem_clients_normal"] + found["mem_aof_buffer"]
+                last, seen = seen, int(found["used_memory"]) - int(buffers)
+                time.sleep(0.3)
+        return seen
 
 
 def free_ports(count: int) -> list[int]:

@@ -24,6 +24,7 @@ COMMANDS = (
     ("evaluate", "estimate from a log what recommenders would earn, and how sure that is"),
     ("simulate", "choose an epsilon on synthetic or logged data, or send synthetic traffic"),
     ("reproduce", "repeat a paper's evaluation; its numbers beside ours"),
+    ("size", "how many workers, and how much memory and disk, so many requests need"),
     ("voters", "choose the parameters of p-REC: peers for an epsilon, or epsilon for peers"),
 )
 

@@ -149,3 +149,50 @@ FAMILIES = {
     "floor": {"recommend": _FLOOR, "feedback": _FLOOR},
     "kinds": {"fclub, 40 dimensions": kind(2.6), "p-rec": kind(2.7)},
 }
+
+_USED = {"cpu_us": 12.5, "received_bytes": 97, "sent_bytes": 47, "log_bytes": 188}
+STORE: dict[str, Any] = {
+    "operations": {
+        name: {fsync: {"8": _USED, "64": _USED} for fsync in ("always", "everysec")}
+        for name in ("answer", "feedback")
+    },
+    "clusters": {
+        masters: {
+            name: {
+                "cpu_us": 12.5,
+                "busiest_cpu_us": 12.5 / int(masters),
+                "busiest_share": 1 / int(masters),
+                "carries": float(masters),
+            }
+            for name in ("answer", "feedback")
+        }
+        for masters in ("1", "3")
+    },
+    "ledgers": {
+        "measured": {"1000": 17.4, "1000000": 24.9},
+        "bytes": 163.5,
+        "debited_bytes": 163.1,
+        "per_gib": 6_567_228,
+        "computed_gib": {"10000000": 1.52},
+    },
+    "recommenders": {"1": 57.0, "1000": 66.3},
+    "items": {"10": 67.1, "100000": 90.9},
+    "workers": {"1": 16.0, "64": 16.2},
+    "poll_cpu_us": 1.1,
+    "sizing": {"store_bytes": {"predicted": 2_485_312, "measured": 2_399_248, "ratio": 0.97}},
+    "releases": {
+        "contextual, 1,000 items, 64 dimensions": {"seconds": 6.9, "model_bytes": 1_031_244},
+        "contextual, 20 items, 8 dimensions, 100 recommenders": {"seconds": 8.3},
+    },
+    "contention": {
+        "worker_cpu_us": 100.0,
+        "store_cpu_us": 16.6,
+        "workers": {
+            "1": {
+                "share_of_one_master": 0.166,
+                "masters_at_half_load": 1,
+                "waits_for_commands": 0.1,
+            }
+        },
+    },
+}

@@ -27,6 +27,7 @@ def found() -> dict[str, Any]:
         "protocol": recorded.PROTOCOL,
         "releases": recorded.RELEASES,
         "memory": recorded.MEMORY,
+        "store": recorded.STORE,
         "mixed": recorded.MIXED,
     }
 
@@ -46,6 +47,11 @@ def test_the_page_has_a_place_for_every_table(found: dict[str, Any]) -> None:
         "| `/recommend` | uvicorn |",  # protocol
         "166,446",  # releases
         "37.3",  # bytes
+        "| answer | always | 8 | 12.5 µs | 144 | 188 |",  # operations
+        "33% of the CPU; carries **3.00** times one",  # masters
+        "1,000: 17.4; 1,000,000: 24.9",  # flat
+        "model bytes 1,031,244",  # scale
+        "| 1 | 17% | 1 |",  # contention
         "200 arrivals a second",  # mixed
         "a processor, 2 cores",  # machine
     ):

@@ -38,6 +38,7 @@ def found() -> dict[str, Any]:
         "protocol": recorded.PROTOCOL,
         "releases": recorded.RELEASES,
         "memory": recorded.MEMORY,
+        "store": recorded.STORE,
         "mixed": recorded.MIXED,
     }
     run = copy.deepcopy(run)
