@@ -55,7 +55,7 @@ from discreet.privacy.choice import ShortlistResponse
 from discreet.privacy.events import ExactRelease, PrivacyEvent, RandomisedResponse
 from discreet.privacy.noise import NoiseSource
 
-OPTIMISM = 0.6
+OPTIMISM = {CellSpace: 0.3, LinearSpace: 0.6}
 """Standard errors by which an item's mean is flattered, in the shortlist and in the choice;"""
 NOISY_OPTIMISM = {CellSpace: 0.3, LinearSpace: 0.1}
 """less where feedback is private: noise hides what a few more visits would tell;"""
@@ -150,7 +150,7 @@ class ContextualModel:
         self._rate = exploration_rate
         noisy = bool(sums.variance.any())
         self._unprotected = rule.epsilon is None and not noisy
-        self._optimism = NOISY_OPTIMISM[type(space)] if noisy else OPTIMISM
+        self._optimism = (NOISY_OPTIMISM if noisy else OPTIMISM)[type(space)]
         if self._unprotected:
             self._optimism = UNPROTECTED_OPTIMISM
         self._response = None if rule.epsilon is None else ShortlistResponse(epsilon=rule.epsilon)
