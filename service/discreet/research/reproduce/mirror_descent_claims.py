@@ -252,6 +252,7 @@ def _theorem_2(found: MirrorFindings) -> PaperClaim:
     ]
     bounds = {name: found.regret_bound(one) for name, one in named}
     radius = _radius(found.at(NON_PRIVATE))
+    above = [name for name, one in named if one.regret > bounds[name] / 2]
     return PaperClaim(
         "the regret is at most R sqrt((L+lambda) m T L) + 2 sqrt(2) m² n T L / epsilon "
         "(sqrt(T) - 1/2)",
@@ -262,7 +263,8 @@ def _theorem_2(found: MirrorFindings) -> PaperClaim:
         why=f"R = {number(2 * radius)}, twice the length of the comparator; L = 1, lambda = 0, "
         f"{found.records:,} records. With noise the bound is so large that it says nothing. "
         "Without noise it does not grow with the nodes, as the regret does: the proof loses a "
-        "factor m after equation 18",
+        "factor m after equation 18. With half of R, the length itself, the regret would exceed it "
+        f"with {' and with '.join(above) or 'none of these'}",
     )
 
 
