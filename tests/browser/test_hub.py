@@ -187,6 +187,7 @@ def test_from_a_history_to_recommendations(stage: Stage) -> None:
     assert profile["items"] == items
     assert profile["client"] == client
     # Rows: made here, the server's overall, then by the true history; nothing that was seen.
+    expect(page.locator("#rows")).to_contain_text("from your list")  # others stood there before
     headings = [
         text.split(" you have seen ")[0] for text in page.locator("#rows h3").all_inner_texts()
     ]

@@ -14,8 +14,8 @@ import store_work
 
 
 @pytest.fixture(autouse=True)
-def quiet() -> None:
-    logging.getLogger("discreet").setLevel(logging.ERROR)
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR, logger="discreet")
 
 
 def test_what_is_predicted_is_what_a_day_of_requests_uses() -> None:

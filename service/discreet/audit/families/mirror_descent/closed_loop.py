@@ -1,6 +1,6 @@
 """The closed loop of sparse mirror descent: two items and two features of clients, crossed."""
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -35,6 +35,7 @@ from discreet.privacy.draw import BITS
 from discreet.privacy.noise import NoiseSource
 
 _COIN_BITS = 32
+_SEED_BITS = 64
 _SEEDS = (1, 3)
 """Of the order of equals: it looks at nobody, so the law is the same for each by itself. Under the
 first the items stand in one order, under the second in the other."""
@@ -42,6 +43,21 @@ first the items stand in one order, under the second in the other."""
 
 _OPPOSED = (4, 0, 0, 0, 0, 4, -4, -4, 4)
 """The number of records, and then the features of clients, of items, and their products."""
+
+
+class SizedNoise(TapedNoise):
+    """Uniform bits by how many are asked for: whether a seed is needed, and when, varies."""
+
+    def __init__(self, answers: Mapping[int, int]) -> None:
+        super().__init__()
+        self._answers = answers
+        self.given: list[int] = []
+        """The answers so far, in the order in which they were asked for."""
+
+    def bits(self, count: int) -> int:
+        """Return the answer of this size; there must be one."""
+        self.given.append(self._answers[count])
+        return self.given[-1]
 
 
 class MirrorLoop:
@@ -57,19 +73,25 @@ class MirrorLoop:
         return Ask(name, client, features=situation)
 
     def law(self, draw: Callable[[NoiseSource], str]) -> ExactLaw:
-        """Return the law of an answer: a coin, a seed and a draw by the mechanism."""
+        """Return the law of an answer: a coin, a draw by the mechanism, and a seed."""
         shares: dict[Hashable, Fraction] = {}
         bits: dict[Hashable, tuple[int, ...]] = {}
         for seed in _SEEDS:
 
-            def outcome(coin: int, uniform: int, seed: int = seed) -> Hashable:
-                return draw(TapedNoise(bits=(coin, seed, uniform)))
+            def tape(coin: int, uniform: int, seed: int = seed) -> SizedNoise:
+                return SizedNoise({_COIN_BITS: coin, _SEED_BITS: seed, self._uniform_bits: uniform})
+
+            def outcome(
+                coin: int, uniform: int, tape: Callable[[int, int], SizedNoise] = tape
+            ) -> Hashable:
+                return draw(tape(coin, uniform))
 
             law = coin_law(outcome, coin_bits=_COIN_BITS, uniform_bits=self._uniform_bits)
             for shown, share in law.shares.items():
-                coin, uniform = law.bits[shown]
+                noise = tape(*law.bits[shown])
+                draw(noise)
                 shares[seed, shown] = share / len(_SEEDS)
-                bits[seed, shown] = (coin, seed, uniform)
+                bits[seed, shown] = tuple(noise.given)
         return ExactLaw(shares, bits)
 
     def noise(self, path: int, release: int, scales: Sequence[float]) -> list[int]:
