@@ -12,6 +12,7 @@ import numpy as np
 from discreet.audit.scripted_noise import ConstantNoise
 from discreet.decisions.release import Releaser, write_model
 from discreet.decisions.retries import StoredAnswer, StoredAnswers
+from discreet.errors import DiscreetError
 from discreet.families.contract import Recommender
 from discreet.families.questions import (
     Ask,
@@ -163,9 +164,15 @@ def exactness_unbooked(family: FamilyClass) -> FamilyClass:
             price: Charge = super().price(question)
             return NO_CHARGE if price == EXACT else price
 
-        def learn(self, pending: PendingDecision, position: int, reward: float) -> Lesson:
-            lesson: Lesson = super().learn(pending, position, reward)
-            return lesson._replace(charge=NO_CHARGE) if lesson.charge == EXACT else lesson
+        def lessons(
+            self, many: Sequence[tuple[PendingDecision, int, float]]
+        ) -> list[Lesson | DiscreetError]:
+            return [
+                lesson._replace(charge=NO_CHARGE)
+                if isinstance(lesson, Lesson) and lesson.charge == EXACT
+                else lesson
+                for lesson in super().lessons(many)
+            ]
 
     return UnbookedExactness
 
