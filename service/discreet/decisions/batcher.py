@@ -18,7 +18,7 @@ A = TypeVar("A")
 AnswerMany = Callable[[Recommender[Any], Sequence[Q]], Awaitable[Sequence[A | DiscreetError]]]
 """Answers many requests to one recommender, each by itself."""
 
-MOST = 16
+MOST = 32
 """Requests that go together. The store works on them while this process reads the next ones."""
 
 
