@@ -41,6 +41,13 @@ def test_alike_go_together_whatever_their_shards_rewards_and_blocks() -> None:
     assert calls([]) == []
 
 
+def test_a_call_keeps_the_store_no_longer_however_many_amounts_records_have() -> None:
+    wide = record(*((field, 1) for field in range(400)))
+    counts = [call.entries for call in calls([record(), *[wide] * 10, record()])]
+    assert counts == [5, 4, 3]
+    assert len(calls([wide._replace(increments={BLOCK: [(0, 1)] * 9_000})])) == 1
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -27,7 +27,7 @@ from discreet.state.stores import (
 E = TypeVar("E", Debit, FeedbackRecord)
 
 MOST_TOGETHER = 64
-"""Debits, or records, of one call: about a millisecond of the store."""
+"""Debits, or records of few amounts, of one call: about a millisecond of the store."""
 
 
 def debit_calls(
@@ -45,19 +45,27 @@ def debit_calls(
 
 
 def together(
-    entries: Sequence[E], alike: Callable[[E, E], bool], *, one_server: bool
+    entries: Sequence[E],
+    alike: Callable[[E, E], bool],
+    *,
+    one_server: bool,
+    work: Callable[[E], int] = lambda _: 1,
 ) -> Iterator[Sequence[E]]:
-    """Cut entries where one cannot go with those before it; their order stays."""
-    start = 0
+    """Cut entries where one cannot go with those before it; their order stays.
+
+    `work` says for how many debits an entry counts.
+    """
+    start = busy = 0
     for end, entry in enumerate(entries):
-        first = entries[start]
-        if (
-            end - start == MOST_TOGETHER
+        first, more = entries[start], work(entry)
+        if end > start and (
+            busy + more > MOST_TOGETHER
             or not alike(first, entry)
             or not (one_server or _shard(entry) == _shard(first))
         ):
             yield entries[start:end]
-            start = end
+            start, busy = end, 0
+        busy += more
     if entries:
         yield entries[start:]
 

@@ -13,6 +13,9 @@ from discreet.state.keys import StoreKeys, open_name
 from discreet.state.redis_commands import FencedCall
 from discreet.state.stores import NO_CHARGE, FeedbackRecord, shard_of
 
+_AMOUNTS = 32
+"""Of a record that take the store as long as one debit."""
+
 
 def record_calls(
     records: Sequence[FeedbackRecord], keys: StoreKeys, fence: StoreFence, *, one_server: bool
@@ -21,7 +24,13 @@ def record_calls(
     cannot be claimed or added."""
     for record in records:
         checks.feedback_record(record)
-    return [_call(some, keys, fence) for some in together(records, _alike, one_server=one_server)]
+    calls = together(records, _alike, one_server=one_server, work=_work)
+    return [_call(some, keys, fence) for some in calls]
+
+
+def _work(record: FeedbackRecord) -> int:
+    """Return for how many debits a record counts: thousands of amounts keep the store busy."""
+    return 1 + sum(map(len, record.increments.values())) // _AMOUNTS
 
 
 def _alike(one: FeedbackRecord, other: FeedbackRecord) -> bool:
