@@ -1,6 +1,6 @@
 """Debits that are alike travel in one call; in a cluster each shard has its own."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -10,9 +10,9 @@ from discreet.state.debits import MOST_TOGETHER, debit_calls
 from discreet.state.fence import StoreFence
 from discreet.state.keys import StoreKeys
 from discreet.state.redis_commands import FencedCall
-from discreet.state.redis_store import RedisStore, open_store
+from discreet.state.redis_store import RedisStore
 from discreet.state.stores import Account, Debit, OpenDecision
-from tests.state.servers import Server, valkey
+from tests.state.servers import Server
 
 pytestmark = pytest.mark.anyio
 
@@ -85,21 +85,6 @@ def test_what_no_ledger_can_take_is_refused_wherever_it_stands(
     one = Debit(PEOPLE[0], ONE, marker=b"m")
     with pytest.raises(InvalidArgument):
         calls([one] * before + [one._replace(**wrong)])
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with valkey(tmp_path_factory.mktemp("debits") / "data") as running:
-        yield running
-
-
-@pytest.fixture
-async def store(server: Server) -> AsyncIterator[RedisStore]:
-    server.do("FLUSHALL")
-    one = open_store(server.url, timeout=20)
-    await one.open()
-    yield one
-    await one.close()
 
 
 async def test_what_cannot_be_read_is_nobody_elses_trouble(

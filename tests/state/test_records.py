@@ -1,7 +1,5 @@
 """Feedback that is alike travels in one call, and each record fails by itself."""
 
-from collections.abc import AsyncIterator, Iterator
-
 import pytest
 
 from discreet.errors import DiscreetError, InvalidArgument, StateOverflow
@@ -11,10 +9,10 @@ from discreet.state.fence import StoreFence
 from discreet.state.keys import StoreKeys
 from discreet.state.records import record_calls
 from discreet.state.redis_commands import FencedCall
-from discreet.state.redis_store import RedisStore, open_store
+from discreet.state.redis_store import RedisStore
 from discreet.state.stores import OWN, ClaimOutcome, FeedbackRecord, Learned
 from tests.state.places import BLOCK, GENERATION, ONE, record, released
-from tests.state.servers import Server, valkey
+from tests.state.servers import Server
 
 pytestmark = pytest.mark.anyio
 
@@ -66,21 +64,6 @@ def test_what_differs_does_not_go_together(other: dict[str, object]) -> None:
 def test_what_cannot_be_added_is_refused_wherever_it_stands() -> None:
     with pytest.raises(InvalidArgument):
         calls([record(), record()._replace(increments={})])
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with valkey(tmp_path_factory.mktemp("records") / "data") as running:
-        yield running
-
-
-@pytest.fixture
-async def store(server: Server) -> AsyncIterator[RedisStore]:
-    server.do("FLUSHALL")
-    one = open_store(server.url, timeout=20)
-    await one.open()
-    yield one
-    await one.close()
 
 
 async def test_records_of_one_call_are_learned_from_each_by_itself(

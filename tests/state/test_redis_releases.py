@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -18,27 +18,12 @@ from discreet.state.redis_store import RedisStore, open_store
 from discreet.state.slots import SHARD_TAGS, slot_of
 from discreet.state.stores import OWN, SHARDS, ClaimOutcome, Vector, shard_of
 from tests.state.places import ADA, BLOCK, GENERATION, learn, record, released, spent
-from tests.state.servers import ClusterOf6, Server, cluster, valkey
+from tests.state.servers import ClusterOf6, Server, cluster
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
 KEYS = StoreKeys()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with valkey(tmp_path_factory.mktemp("releases") / "data") as running:
-        yield running
-
-
-@pytest.fixture
-async def store(server: Server) -> AsyncIterator[RedisStore]:
-    server.do("FLUSHALL")
-    one = open_store(server.url, timeout=20)
-    await one.open()
-    yield one
-    await one.close()
 
 
 class CutShort:

@@ -1,14 +1,13 @@
 """What lies in the server: small, and lapsing where it should."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from discreet.errors import StoreUnavailable
 from discreet.privacy.charges import Charge, Limit
 from discreet.state.keys import StoreKeys
-from discreet.state.redis_store import RedisStore, open_store
+from discreet.state.redis_store import RedisStore
 from discreet.state.stores import OWN, Account, Ledger, shard_of
 from tests.state.places import (
     ADA,
@@ -19,26 +18,11 @@ from tests.state.places import (
     spend,
     spent,
 )
-from tests.state.servers import Server, eventually, valkey
+from tests.state.servers import Server, eventually
 
 pytestmark = pytest.mark.anyio
 
 KEYS = StoreKeys()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with valkey(tmp_path_factory.mktemp("sums") / "data") as running:
-        yield running
-
-
-@pytest.fixture
-async def store(server: Server) -> AsyncIterator[RedisStore]:
-    server.do("FLUSHALL")
-    one = open_store(server.url, timeout=20)
-    await one.open()
-    yield one
-    await one.close()
 
 
 async def test_a_ledger_and_a_claim_are_small(store: RedisStore, server: Server) -> None:
