@@ -1,11 +1,10 @@
-# syntax=docker/dockerfile:1
 # The server, in two stages: what builds it stays behind. Run it as `docker run … serve`.
 #
 # Another base, or a wheelhouse instead of an index, by build arguments. A tag can be moved to another
-# image afterwards, a digest cannot: `docker buildx imagetools inspect` shows it, and releases use it.
+# image afterwards, a digest cannot: `docker buildx imagetools inspect` shows that of a newer base.
 #   --build-arg BASE=registry.example.org/python:3.11-slim@sha256:…
 #   --build-arg PIP_ARGUMENTS="--no-index --find-links /wheels"
-ARG BASE=docker.io/library/python:3.11.14-slim-bookworm
+ARG BASE=docker.io/library/python:3.11.14-slim-bookworm@sha256:65a93d69fa75478d554f4ad27c85c1e69fa184956261b4301ebaf6dbb0a3543d
 
 # hadolint ignore=DL3006
 FROM ${BASE} AS build

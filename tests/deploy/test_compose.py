@@ -19,6 +19,7 @@ from tests.house import ROOT
 from tests.requirements import need
 
 FOLDER = ROOT / "deploy" / "compose"
+DIGEST = "sha256:[0-9a-f]{64}"
 FILE = yaml.safe_load((FOLDER / "compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = FILE["services"]
 
@@ -46,10 +47,19 @@ def test_everything_that_is_named_is_declared() -> None:
 def test_only_this_machine_can_reach_it_and_images_are_pinned() -> None:
     for name, service in SERVICES.items():
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ())), name
-        assert re.search(r":v?\d+\.\d+\.\d+", service["image"]), name
+        if name != "discreet":
+            assert re.fullmatch(rf"\S+:v?\d+\.\d+\.\d+@{DIGEST}", service["image"]), name
     assert SERVICES["discreet"]["image"] == f"discreet:{__version__}"
     values = yaml.safe_load((CHART / "values.yaml").read_text())["valkey"]["image"]
-    assert SERVICES["valkey"]["image"] == f"{values['repository']}:{values['tag']}"
+    assert SERVICES["valkey"]["image"] == "{repository}:{tag}@{digest}".format(**values)
+
+
+def test_the_image_is_built_on_a_base_that_nobody_can_exchange() -> None:
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    assert not [line for line in lines if line.startswith("# syntax=")]  # an image by tag, too
+    (base,) = (line for line in lines if line.startswith("ARG BASE="))
+    assert re.search(rf":\d+\.\d+\.\d+-\S+@{DIGEST}$", base)
+    assert {line.split()[1] for line in lines if line.startswith("FROM ")} == {"${BASE}"}
 
 
 def test_the_service_reads_its_configuration() -> None:

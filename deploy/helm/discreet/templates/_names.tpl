@@ -73,11 +73,7 @@ app.kubernetes.io/component: store
 
 {{- define "discreet.valkeyImage" -}}
 {{- with .Values.valkey.image -}}
-{{- if .digest -}}
-{{ .repository }}@{{ .digest }}
-{{- else -}}
-{{ .repository }}:{{ .tag }}
-{{- end -}}
+{{ .repository }}:{{ .tag }}{{ with .digest }}@{{ . }}{{ end }}
 {{- end -}}
 {{- end -}}
 
