@@ -15,8 +15,21 @@ from discreet.errors import DiscreetError
 QUESTION: dict[str, Any] = {"recommender": "films", "client": "ada", "context": [0.25, 0.5]}
 FEEDBACK: dict[str, Any] = {"recommendation_id": "token", "reward": 1}
 
+BARE: dict[str, Any] = {"recommender": "films", "client": "ada"}
+SPARSE: dict[str, Any] = {**BARE, "features": {"indices": [0, 7], "values": [0.5, -2.0]}}
+
+
+def with_features(**changes: Any) -> dict[str, Any]:
+    return {**SPARSE, "features": {**SPARSE["features"], **changes}}
+
+
 PLAIN = [
     (plain_ask, QUESTION),
+    (plain_ask, BARE),
+    (plain_ask, {**BARE, "round": "monday"}),
+    (plain_ask, SPARSE),
+    (plain_ask, {**BARE, "features": {"indices": [], "values": []}}),
+    (plain_ask, with_features(indices=[0, 999_999])),
     (plain_ask, {**QUESTION, "context": {"age": 31, "country": "CH", "member": True, "x": None}}),
     (plain_ask, {**QUESTION, "context": {}}),
     (plain_ask, {**QUESTION, "client": "Zoë ✓"}),
@@ -25,7 +38,23 @@ PLAIN = [
 ]
 OTHERS = [
     (plain_ask, {**QUESTION, "limit": 2}),
-    (plain_ask, {"recommender": "films", "client": "ada"}),
+    (plain_ask, {**QUESTION, "round": "monday"}),
+    (plain_ask, {**BARE, "round": ""}),
+    (plain_ask, {**BARE, "round": None}),
+    (plain_ask, {**BARE, "limit": 1}),
+    (plain_ask, {**BARE, "features": None}),
+    (plain_ask, {**BARE, "features": [0.5]}),
+    (plain_ask, with_features(more=1)),
+    (plain_ask, with_features(indices=[0])),
+    (plain_ask, with_features(indices=[7, 7])),
+    (plain_ask, with_features(indices=[7, 0])),
+    (plain_ask, with_features(indices=[-1, 0])),
+    (plain_ask, with_features(indices=[0, 1_000_000])),
+    (plain_ask, with_features(indices=[0, True])),
+    (plain_ask, with_features(indices=[0, 7.0])),
+    (plain_ask, with_features(values=[0.5, 2])),
+    (plain_ask, with_features(values=[0.5, "2"])),
+    (plain_ask, with_features(indices=[*range(1_001)], values=[0.5] * 1_001)),
     (plain_ask, {**QUESTION, "context": [1, 0.5]}),
     (plain_ask, {**QUESTION, "context": [1.5, 0.5]}),
     (plain_ask, {**QUESTION, "context": [True, 0.5]}),
@@ -79,6 +108,11 @@ def test_everything_else_is_left_to_the_models(take: Any, value: Any) -> None:
     [
         b'{"recommender":"films","client":"ada","context":[0.5],"client":"eve"}',
         b'{"recommender":"films","client":"ada","context":{"a":0.5,"a":0.25}}',
+        b'{"recommender":"films","client":"ada","client":"eve"}',
+        b'{"recommender":"films","client":"ada","features":{"indices":[0],"values":[NaN]}}',
+        b'{"recommender":"films","client":"ada","features":{"indices":[0],"values":[1e999]}}',
+        b'{"recommender":"films","client":"ada","features":'
+        b'{"indices":[0],"values":[0.5],"values":[1.0]}}',
         b'{"recommender":"films","client":"a\\u0064a","context":[0.5]}',
         b'{"recommender":"films","client":"ada","context":[NaN]}',
         b'{"recommender":"films","client":"\xff","context":[0.5]}',
@@ -109,7 +143,9 @@ def test_a_batch_is_plain_if_every_entry_is() -> None:
     assert read_many(plain_ask, "requests", twice) is None
 
 
-_NAMES = st.sampled_from(["recommender", "client", "context", "reward", "recommendation_id", "x"])
+_NAMES = st.sampled_from(
+    ["recommender", "client", "context", "features", "round", "reward", "recommendation_id", "x"]
+)
 _SCALARS = (
     st.text(max_size=3)
     | st.floats(allow_nan=False, allow_infinity=False)
@@ -121,6 +157,12 @@ _VALUES = (
     _SCALARS
     | st.lists(st.floats(0, 1) | _SCALARS, max_size=3)
     | st.dictionaries(st.text(max_size=3), _SCALARS, max_size=3)
+    | st.fixed_dictionaries(
+        {
+            "indices": st.lists(st.integers(0, 9) | _SCALARS, max_size=3),
+            "values": st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=3),
+        }
+    )
 )
 
 

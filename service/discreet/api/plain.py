@@ -1,24 +1,26 @@
 """The short way to read bodies: plain ones, which most are.
 
-A plain question names a recommender and a client, and gives a context; a plain piece of feedback
-gives an id and a reward. Parsing such a body and looking at its few values costs a fifth of
-validating a model with a dozen fields. Whatever is not plain, or not sound, is left to the models
-(`schemas`, `bodies`), which take it or say what is wrong with it. So nothing is accepted here that
-they would refuse, and nothing is read in another way; tests hold the two together.
+A plain question names a recommender and a client, and may give a context, sparse features or a
+round; a plain piece of feedback gives an id and a reward. Parsing such a body and looking at its
+few values costs a fifth of validating a model with a dozen fields. Whatever is not plain, or not
+sound, is left to the models (`schemas`, `bodies`), which take it or say what is wrong with it. So
+nothing is accepted here that they would refuse, and nothing is read in another way; tests hold the
+two together.
 
 A name that stands twice in an object shows by its quotation marks: there are more of them than what
 was read has strings.
 """
 
 from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic_core import from_json
 
 from discreet.api.schemas import LONGEST_TOKEN, MOST_BATCH
 from discreet.families.contexts import MOST_FIELDS
-from discreet.families.items import LONGEST_IDENTIFIER
-from discreet.families.questions import Ask, Feedback
+from discreet.families.items import LONGEST_IDENTIFIER, MOST_FEATURES, MOST_NONZEROS
+from discreet.families.questions import Ask, Feedback, Sparse
 
 T = TypeVar("T")
 _MOST_NUMBERS = 1_000
@@ -71,39 +73,73 @@ def _parsed(body: bytes) -> Any:
 
 
 def plain_ask(fields: Any) -> PlainBody[Ask] | None:
-    """Return a question with a recommender, a client and a context, and nothing else."""
-    if type(fields) is not dict or len(fields) != 3:
+    """Return a question with a recommender and a client, and at most one of a context, sparse
+    features and a round."""
+    if type(fields) is not dict or not 2 <= len(fields) <= 3:
         return None
     recommender, client = fields.get("recommender"), fields.get("client")
-    if type(recommender) is not str or type(client) is not str:
+    if not (_is_identifier(recommender) and _is_identifier(client)):
         return None
-    if not (
-        0 < len(recommender) <= LONGEST_IDENTIFIER
-        and 0 < len(client) <= LONGEST_IDENTIFIER
-        and recommender.isprintable()
-        and client.isprintable()
-    ):
+    if len(fields) == 2:
+        return PlainBody(Ask(recommender, client, []), 8)
+    if "context" in fields:
+        context = fields["context"]
+        marks = _context_marks(context)
+        return None if marks is None else PlainBody(Ask(recommender, client, context), 10 + marks)
+    if "features" in fields:
+        features = _sparse(fields["features"])
+        if features is None:
+            return None
+        return PlainBody(Ask(recommender, client, [], features=features), 14)
+    round_ = fields.get("round")
+    if not _is_identifier(round_):
         return None
-    context, marks = fields.get("context"), 10
+    return PlainBody(Ask(recommender, client, [], round=round_), 12)
+
+
+def _is_identifier(value: Any) -> bool:
+    return type(value) is str and 0 < len(value) <= LONGEST_IDENTIFIER and value.isprintable()
+
+
+def _context_marks(context: Any) -> int | None:
+    """Return how many quotation marks a plain context is written with."""
     if type(context) is list:
         if not 0 < len(context) <= _MOST_NUMBERS:
             return None
         for value in context:
             if type(value) is not float or not 0.0 <= value <= 1.0:
                 return None
-    elif type(context) is dict:
-        if len(context) > MOST_FIELDS:
-            return None
-        for value in context.values():
-            if type(value) is str:
-                marks += 4
-            elif type(value) in _SCALARS:
-                marks += 2
-            else:
-                return None
-    else:
+        return 0
+    if type(context) is not dict or len(context) > MOST_FIELDS:
         return None
-    return PlainBody(Ask(recommender, client, context), marks)
+    marks = 0
+    for value in context.values():
+        if type(value) is str:
+            marks += 4
+        elif type(value) in _SCALARS:
+            marks += 2
+        else:
+            return None
+    return marks
+
+
+def _sparse(features: Any) -> Sparse | None:
+    """Return a vector of ascending positions and finite numbers."""
+    if type(features) is not dict or len(features) != 2:
+        return None
+    indices, values = features.get("indices"), features.get("values")
+    if type(indices) is not list or type(values) is not list:
+        return None
+    if not len(indices) == len(values) <= MOST_NONZEROS:
+        return None
+    last = -1
+    for index, value in zip(indices, values, strict=True):
+        if type(index) is not int or not last < index < MOST_FEATURES:
+            return None
+        if type(value) is not float or not isfinite(value):
+            return None
+        last = index
+    return Sparse(indices, values)
 
 
 def plain_feedback(fields: Any) -> PlainBody[Feedback] | None:
