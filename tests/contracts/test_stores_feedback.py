@@ -284,9 +284,12 @@ async def test_an_overflow_of_a_whole_block_adds_nothing(
 ) -> None:
     await learn(store, record(claim=b"start", blocks={OWN: [(1, start)], b"a": [(0, 1)]}))
     whole = np.array([1, step], dtype=np.int32)
+    pairs = np.array([[0, 7], [1, step], [9, -7]], dtype=np.int32)
     for blocks in (
         {b"a": [(0, 1)], OWN: whole, b"b": [(0, 1)]},
         {b"fresh": whole, b"a": [(1, LEAST), (1, -1)]},
+        {b"a": pairs, OWN: pairs, b"b": pairs},
+        {b"fresh": pairs, b"a": [(1, LEAST), (1, -1)]},
     ):
         with pytest.raises(StateOverflow):
             await learn(store, record(blocks=blocks, charge=ONE))
@@ -415,6 +418,10 @@ async def test_an_unreadable_index_learns_nothing(place: Place, server: Any, par
         ({"increments": {b"b": [(0, 0.5)]}}, "increments"),
         ({"increments": {b"b": np.zeros(0, dtype=np.int32)}}, "increments"),
         ({"increments": {b"b": np.zeros(2, dtype=np.int64)}}, "increments"),
+        ({"increments": {b"b": np.zeros((2, 3), dtype=np.int32)}}, "increments"),
+        ({"increments": {b"b": np.zeros((2, 2, 1), dtype=np.int32)}}, "increments"),
+        ({"increments": {b"b": np.array([[-1, 1]], dtype=np.int32)}}, "increments"),
+        ({"increments": {b"b": np.array([[2**20, 1]], dtype=np.int32)}}, "increments"),
     ],
 )
 async def test_nothing_is_learned_beside_what_cannot_be(

@@ -75,6 +75,19 @@ async def test_an_array_adds_to_every_field_from_the_first_on(store: Store) -> N
     assert (await released(store, 1))[b"other"] == [0, 6]
 
 
+async def test_an_array_of_pairs_adds_to_the_fields_that_it_names(store: Store) -> None:
+    most, least = 2**31 - 1, -(2**31)
+    few = np.array([[3, most], [0, least], [3, 1], [70, 0]], dtype=np.int32)
+    many = np.array([[place, place - 900] for place in range(2_300)], dtype=np.int32)
+    for place, pairs in enumerate((few, many, few)):
+        blocks = {OWN: pairs, BLOCK: pairs}
+        assert await learn(store, record(blocks=blocks, claim=b"%d" % place)) == COUNTED
+    expected = np.arange(2_300, dtype=np.int64) - 900
+    expected[[0, 3]] += [2 * least, 2 * (most + 1)]
+    assert await own(store) == expected.tolist()
+    assert await released(store, 1) == {BLOCK: expected.tolist()}
+
+
 async def test_blocks_are_apart_and_come_in_ascending_order(store: Store) -> None:
     names = [b"z", b"\x00" * 32, b"a}", b"\xff", b"1:", b"12"]
     blocks = {name: [(place, place + 1)] for place, name in enumerate(names)}

@@ -13,7 +13,7 @@ was read has strings.
 
 from collections.abc import Callable, Sequence
 from math import isfinite
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeGuard, TypeVar
 
 from pydantic_core import from_json
 
@@ -97,7 +97,7 @@ def plain_ask(fields: Any) -> PlainBody[Ask] | None:
     return PlainBody(Ask(recommender, client, [], round=round_), 12)
 
 
-def _is_identifier(value: Any) -> bool:
+def _is_identifier(value: Any) -> TypeGuard[str]:
     return type(value) is str and 0 < len(value) <= LONGEST_IDENTIFIER and value.isprintable()
 
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.errors import InvalidArgument, StateOverflow
 from discreet.state.stores import Debit, FeedbackRecord
@@ -151,6 +152,8 @@ def feedback_record(value: FeedbackRecord) -> FeedbackRecord:
         if isinstance(increments, np.ndarray):
             if increments.dtype != np.int32 or not 1 <= increments.size <= MOST_FIELDS:
                 raise InvalidArgument("increments", f"must be 1 to {MOST_FIELDS} 32-bit amounts")
+            if increments.ndim != 1:
+                _pairs(increments)
             continue
         if not increments:
             raise InvalidArgument("increments", "must add something to every block")
@@ -160,6 +163,14 @@ def feedback_record(value: FeedbackRecord) -> FeedbackRecord:
             if type(amount) is not int or amount not in INT64:
                 raise InvalidArgument("increments", "amounts must be signed 64-bit integers")
     return value
+
+
+def _pairs(increments: npt.NDArray[np.int32]) -> None:
+    if increments.ndim != 2 or increments.shape[1] != 2:
+        raise InvalidArgument("increments", "must have a field and an amount in each row")
+    fields = increments[:, 0]
+    if not 0 <= np.minimum.reduce(fields) <= np.maximum.reduce(fields) < MOST_FIELDS:
+        raise InvalidArgument("increments", f"fields must be in [0, {MOST_FIELDS})")
 
 
 def span(start: int, end: int | None) -> tuple[int, int]:

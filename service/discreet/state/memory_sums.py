@@ -228,7 +228,8 @@ def added(before: Vector, increments: Increments) -> Vector:
     The vector that was there is never written to, because readers hold it.
     """
     if isinstance(increments, np.ndarray):
-        increments = list(enumerate(increments.tolist()))
+        rows = increments.tolist()
+        increments = list(enumerate(rows)) if increments.ndim == 1 else rows
     longest = max((field for field, _ in increments), default=-1) + 1
     after = np.zeros(max(len(before), longest), dtype=np.int64)
     after[: len(before)] = before

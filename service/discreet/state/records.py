@@ -62,7 +62,8 @@ def _call(records: Sequence[FeedbackRecord], keys: StoreKeys, fence: StoreFence)
             words.append(settled if record.settles else b"")
         for block, amounts in record.increments.items():
             if isinstance(amounts, np.ndarray):
-                words += (block, b"+", 0, amounts.astype(">i4").tobytes())
+                content = amounts.astype(">i4").tobytes()
+                words += (block, b"+", 0, content) if amounts.ndim == 1 else (block, b"*", content)
                 continue
             row = pack_row(amounts)
             if row is not None:

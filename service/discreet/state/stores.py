@@ -110,7 +110,8 @@ OWN = b""
 
 
 Increments = Sequence[tuple[int, int]] | npt.NDArray[np.int32]
-"""Fields of a block and their amounts, or an amount for each of its fields."""
+"""Fields of a block and their amounts, as pairs or as the rows of an array; or an array with an
+amount for each of the block's fields."""
 
 
 class FeedbackRecord(NamedTuple):
@@ -122,8 +123,9 @@ class FeedbackRecord(NamedTuple):
     the limit does not admit is claimed, and not added. `window` and `purpose` as in `Debit`.
 
     `increments` adds amounts to fields of blocks: a block is named by its recommender's
-    `generation` and a few bytes, or is the principal's `OWN`. An array has an amount for every
-    field from the first on: that is quicker where most of them change.
+    `generation` and a few bytes, or is the principal's `OWN`. An array of one axis has an amount
+    for every field from the first on: that is quicker where most of them change. An array of two
+    has a field and its amount in each row.
 
     `awaited` is the decision that it is about, where decisions are awaited; the claim is then that
     name and two bytes of the item's place. While the decision is open, the reward is HELD. It is

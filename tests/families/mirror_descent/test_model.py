@@ -19,7 +19,14 @@ from discreet.families.mirror_descent.model import (
     read_sums,
 )
 from discreet.families.mirror_descent.reading import NO_FEATURES
-from discreet.families.mirror_descent.sparse import Crossing, SparseRows, on_grid, read_rows
+from discreet.families.mirror_descent.sparse import (
+    Crossing,
+    SparseRow,
+    SparseRows,
+    joined,
+    on_grid,
+    read_rows,
+)
 from discreet.research.noise import SeededNoise
 
 CROSSING = Crossing(clients=3, items=4)
@@ -73,12 +80,13 @@ def test_sums_that_cannot_be_read_are_refused(content: bytes) -> None:
 
 def test_margins_without_crossing_are_those_of_crossed_rows() -> None:
     model = model_of(np.random.default_rng(0).normal(size=19))
-    client = read_rows([([0, 2], [0.3, -1.5])], dimension=3)
+    features = SparseRow([0, 2], [0.3, -1.5])
+    client = joined([features])
     crossed = [
         model.margins(on_grid(CROSSING.crossed(client, ITEMS.take([place])), bound=1.0))[0]
         for place in range(3)
     ]
-    asked = question(ITEMS, features=client)
+    asked = question(ITEMS, features=features)
     assert ranking(crossing=CROSSING).margins(model, asked) == pytest.approx(crossed, abs=1e-4)
 
 
@@ -87,9 +95,7 @@ def test_margins_that_were_worked_out_ahead_are_the_same_for_every_client(
 ) -> None:
     model = model_of(np.random.default_rng(1).normal(size=19))
     rows = read_rows([([0, 2], [1.0, 0.5]), ([], []), ([0, 2], [1.0, 0.5])], dimension=4)
-    clients = [
-        read_rows([pair], dimension=3) for pair in (([], []), ([1], [0.4]), ([0, 2], [0.3, -1.5]))
-    ]
+    clients = [SparseRow([], []), SparseRow([1], [0.4]), SparseRow([0, 2], [0.3, -1.5])]
     plain = ranking(crossing=CROSSING)
     for client in clients:
         whole = plain.margins(model, question(rows, features=client, whole=True))
@@ -102,6 +108,25 @@ def test_margins_that_were_worked_out_ahead_are_the_same_for_every_client(
         late = plain.margins(other, question(rows, features=client, whole=True))
         known = plain.margins(model, question(rows, features=client, whole=True))
         assert late == pytest.approx(known, abs=1e-12)
+
+
+@pytest.mark.parametrize("most", [1, 9, 2**20])
+@pytest.mark.parametrize("whole", [True, False])
+def test_margins_of_a_turn_are_those_of_each_question(
+    monkeypatch: pytest.MonkeyPatch, most: int, whole: bool
+) -> None:
+    """However many features are looked at together, and with clients of none among them."""
+    monkeypatch.setattr("discreet.families.mirror_descent.model._MOST_CROSSED", most)
+    weights = np.random.default_rng(2).normal(size=19)
+    clients = [[], [1], [0, 2], [], [], [0, 1, 2], [2], []]
+    asked = [
+        question(ITEMS, features=SparseRow(one, [0.3 + place for place in one]), whole=whole)
+        for one in clients
+    ]
+    plain = ranking(crossing=CROSSING)
+    together = plain._margins(model_of(weights), asked)
+    alone = [plain.margins(model_of(weights), one) for one in asked]
+    assert together.tolist() == [one.tolist() for one in alone]
 
 
 def test_questions_about_other_rows_are_ranked_beside_each_other() -> None:
@@ -118,8 +143,7 @@ def test_items_are_ranked_for_the_client() -> None:
     weights[7 + 0 * 4 + 0] = 1.0  # client feature 0 likes item feature 0
     weights[7 + 1 * 4 + 1] = 1.0  # client feature 1 likes item feature 1
     asked = [
-        question(ITEMS.take([0, 1]), features=read_rows([([feature], [1.0])], dimension=3))
-        for feature in (0, 1)
+        question(ITEMS.take([0, 1]), features=SparseRow([feature], [1.0])) for feature in (0, 1)
     ]
     ranked = ranking(crossing=CROSSING).rank(model_of(weights), asked, SeededNoise(0))
     assert places(ranked) == [[0, 1], [1, 0]]

@@ -9,27 +9,26 @@ from discreet.families.mirror_descent.notes import (
     note_size,
     read_note,
 )
-from discreet.families.mirror_descent.sparse import SparseRows, read_rows
+from discreet.families.mirror_descent.sparse import SparseRow
 
 
-def row(*features: tuple[int, float]) -> SparseRows:
-    return read_rows([([i for i, _ in features], [v for _, v in features])], dimension=10**6)
+def row(*features: tuple[int, float]) -> SparseRow:
+    return SparseRow([i for i, _ in features], [v for _, v in features])
 
 
 @pytest.mark.parametrize("size", [0, 500])
 def test_a_note_comes_back(size: int) -> None:
     items = ((id_digest("tea"), row((7, 1.0))), (id_digest("milk"), row()))
     again = read_note(FeatureNote(row((3, 0.5), (999_999, -2.0)), items).encode(size))
-    assert again.client.indices.tolist() == [3, 999_999]
-    assert again.client.values.tolist() == [0.5, -2.0]
+    assert again.client == ((3, 999_999), (0.5, -2.0))
     assert again.items is not None
     assert [digest for digest, _ in again.items] == [id_digest("tea"), id_digest("milk")]
-    assert [rows.indices.tolist() for _, rows in again.items] == [[7], []]
+    assert [one.indices for _, one in again.items] == [(7,), ()]
 
 
 def test_candidates_of_the_callers_and_none_are_told_apart() -> None:
     assert read_note(FeatureNote(row(), None).encode()).items is None
-    assert read_note(FeatureNote(row(), ()).encode(40)).items == ()
+    assert read_note(FeatureNote(row(), ()).encode(40)).items == []
 
 
 def test_the_stated_size_is_the_size() -> None:

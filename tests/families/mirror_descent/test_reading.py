@@ -9,7 +9,8 @@ from pydantic import ValidationError
 
 from discreet.errors import InvalidArgument
 from discreet.families.mirror_descent.notes import MOST_NOTE
-from discreet.families.mirror_descent.reading import without_client
+from discreet.families.mirror_descent.reading import NO_FEATURES, without_client
+from discreet.families.mirror_descent.sparse import SparseRow
 from discreet.families.questions import Candidate, Sparse
 from tests.families.mirror_descent.nodes import PAIR, ask, built, candidate, node
 
@@ -124,12 +125,22 @@ def test_thirteen_candidates_of_a_hundred_features_fit_an_id(answers: Any) -> No
 def test_a_record_is_crossed_and_clipped() -> None:
     recommender = built(node(**CROSSED))
     question = recommender.question(ask(candidates=["opera"], features=Sparse([1], [2.0])))
-    row = recommender._reader.records(question.features, question.rows)
+    row = recommender._reader.records([(question.features, question.rows.row(0))])
     expected = np.zeros(19)
     expected[[1, 3, 5, 11, 13]] = [2, 1, 0.5, 2, 1]
     found = np.zeros(19)
     found[row.indices] = row.values
     assert found == pytest.approx(expected / np.linalg.norm(expected), abs=1e-5)
+
+
+def test_records_of_the_catalogue_and_of_candidates_are_learned_beside_each_other() -> None:
+    reader = built(node(**CROSSED))._reader
+    client = SparseRow([1], [2.0])
+    parts = [(client, 0), (NO_FEATURES, SparseRow([2], [0.5])), (client, 1)]
+    together = reader.records(parts)
+    for place, part in enumerate(parts):
+        alone, among = reader.records([part]), together.row(place)
+        assert (alone.row(0).indices, alone.row(0).values) == (among.indices, among.values)
 
 
 def test_too_many_products_are_refused() -> None:

@@ -44,7 +44,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -57,11 +56,12 @@ from discreet.privacy.events import ExactRelease, GaussianRelease, PrivacyEvent
 from discreet.privacy.noise import NoiseSource
 from discreet.state.stores import Vector
 
-SLICE = 1_024
-"""Features whose sums lie together in one block. A block is created when one of its features is
-named first, and adding to a small one is quick, however many there are."""
-COUNT = b"count"
-"""The block of the number of records."""
+SLICE = 2**14
+"""Numbers of a release that lie together in one block: first how many records there are, then the
+features' sums. A block is created when one of its features is named first, and is as long as the
+last of them needs; a record adds to few of them, each in one step."""
+_NAMED = b"slice"
+"""What names of blocks begin with; a block's number follows."""
 
 _CHUNK = 2**14
 """Noise drawn at a time: other threads get their turn in between."""
@@ -125,18 +125,33 @@ class MirrorLearner:
 
     def increments(
         self, model: MirrorModel, rows: GridRows, rewards: Floats
-    ) -> list[Mapping[bytes, list[tuple[int, int]]]]:
-        """Return what each record adds to fields of blocks."""
-        amounts = self.gradients(model, rows, rewards).tolist()
-        indices, ends = rows.indices.tolist(), rows.offsets.tolist()
-        found: list[Mapping[bytes, list[tuple[int, int]]]] = []
-        for start, end in pairwise(ends):
-            added: dict[bytes, list[tuple[int, int]]] = {COUNT: [(0, self.count_steps)]}
-            for index, amount in zip(indices[start:end], amounts[start:end], strict=True):
-                if amount:
-                    added.setdefault(block_of(index), []).append((index % SLICE, amount))
-            found.append(added)
-        return found
+    ) -> list[Mapping[bytes, npt.NDArray[np.int32]]]:
+        """Return what each record adds to blocks: rows of a field and its amount."""
+        found: list[dict[bytes, npt.NDArray[np.int32]]] = [{} for _ in range(len(rows))]
+        if not found:
+            return []
+        amounts = self.gradients(model, rows, rewards)
+        taught = amounts.nonzero()[0]
+        # Each record adds to the count, which is the first number, and then to its features.
+        records = np.concatenate([np.arange(len(rows)), rows.row_of[taught]])
+        order = records.argsort(kind="stable")
+        places = np.concatenate([np.zeros(len(rows), dtype=np.int64), 1 + rows.indices[taught]])
+        steps = np.concatenate([np.full(len(rows), self.count_steps), amounts[taught]])
+        records, places = records[order], places[order]
+        blocks = places // SLICE
+        pairs = np.stack([places - SLICE * blocks, steps[order]], axis=1).astype(np.int32)
+        # Features ascend, so the numbers of a record that lie in one block are side by side.
+        runs = records * (1 + self.dimension // SLICE) + blocks
+        starts = [0, *(1 + (runs[1:] != runs[:-1]).nonzero()[0]).tolist()]
+        for start, end, record, block in zip(
+            starts,
+            [*starts[1:], len(runs)],
+            records[starts].tolist(),
+            blocks[starts].tolist(),
+            strict=True,
+        ):
+            found[record][_NAMED + block.to_bytes(2, "little")] = pairs[start:end]
+        return list(found)
 
     # Releases.
 
@@ -144,10 +159,8 @@ class MirrorLearner:
         """Return gathered blocks as one vector: the count, then the gradients, in steps."""
         total = np.zeros(1 + self.dimension, dtype=np.int64)
         for block, vector in gathered.items():
-            if block == COUNT:
-                total[:1] = vector
-            else:
-                start = 1 + SLICE * int.from_bytes(block, "little")
+            if block.startswith(_NAMED):
+                start = SLICE * int.from_bytes(block[len(_NAMED) :], "little")
                 total[start : start + len(vector)] = vector
         return total
 
@@ -204,8 +217,3 @@ class MirrorLearner:
         """
         strongest = self.clip * float(np.abs(weights).max(initial=0.0))
         return 0.5 * (min(1.0, strongest) or 1.0)
-
-
-def block_of(index: int) -> bytes:
-    """Return the name of the block in which a feature's sum lies: the number of its slice."""
-    return (index // SLICE).to_bytes(2, "little")

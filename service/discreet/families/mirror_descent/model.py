@@ -19,7 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.families.choice import UtilityChoice
-from discreet.families.mirror_descent.sparse import Crossing, Floats, SparseRows
+from discreet.families.mirror_descent.sparse import (
+    Crossing,
+    Floats,
+    SparseRow,
+    SparseRows,
+    joined,
+)
 from discreet.families.questions import Choice, Question
 from discreet.privacy.noise import NoiseSource
 
@@ -115,11 +121,24 @@ class CrossedRows:
             found[:, self._filled] += np.add.reduceat(products, starts, axis=1)
         return found
 
-    def margins(self, weights: Weights, client: SparseRows) -> Floats:
-        """Return w.x of every row crossed with a client's features."""
-        known = self._by_feature
-        parts = self._of(weights, client.indices) if known is None else known[client.indices]
-        found: Floats = self._plain + np.add.reduce(client.values[:, None] * parts, axis=0)
+    def margins(self, weights: Weights, clients: SparseRows) -> Floats:
+        """Return w.x of every row crossed with each client's features, a row a client."""
+        found = np.empty((len(clients), len(self._rows)))
+        found[:] = self._plain
+        told, ends = clients.lengths.nonzero()[0], clients.offsets
+        # So many features at a time that what they add is no larger than what is kept.
+        at_once = max(1, _MOST_CROSSED // max(1, len(self._rows.indices), len(self._rows)))
+        start = 0
+        while start < len(told):
+            first = ends[told[start]]
+            end = max(start + 1, int(ends[told + 1].searchsorted(first + at_once, side="right")))
+            some = told[start:end]
+            entries = slice(int(first), int(ends[some[-1] + 1]))
+            indices, values = clients.indices[entries], clients.values[entries]
+            known = self._by_feature
+            parts = self._of(weights, indices) if known is None else known[indices]
+            found[some] += np.add.reduceat(values[:, None] * parts, ends[some] - first, axis=0)
+            start = end
         return found
 
 
@@ -177,7 +196,7 @@ class MirrorQuestion(Question):
     candidates with features. That it does is public; what it says is not.
     """
 
-    features: SparseRows
+    features: SparseRow
     rows: SparseRows
     slots: npt.NDArray[np.intp]
     ids: tuple[str, ...] | None
@@ -186,7 +205,7 @@ class MirrorQuestion(Question):
     """Whether the rows are the whole catalogue's, which others ask about too."""
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.rows.offsets) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,12 +328,9 @@ class MirrorRanking:
             # Nothing but the rows counts.
             return np.broadcast_to(model.margins(rows), (len(questions), len(rows)))
         crossed = model.crossed(self.crossing, rows, keep=questions[0].whole)
-        margins = np.empty((len(questions), len(rows)))
-        own = np.empty((len(questions), 1))
-        for place, question in enumerate(questions):
-            features = question.features
-            margins[place] = crossed.margins(model.weights, features)
-            own[place] = features.values @ features.values
+        clients = joined([question.features for question in questions])
+        margins = crossed.margins(model.weights, clients)
+        own = clients.sums(clients.values**2)[:, None]
         # The norm of a crossed row is sqrt((1 + |c|^2) (1 + |i|^2) - 1).
         lengths = np.sqrt((1 + own) * (1 + crossed.squares) - 1)
         margins *= np.minimum(1.0, self.clip / np.maximum(lengths, self.clip))

@@ -10,12 +10,10 @@ somebody has is private: where answers are, notes are filled up to a length that
 import hashlib
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from typing import NamedTuple
 
 from discreet.errors import TokenForged
-from discreet.families.mirror_descent.sparse import SparseRows
+from discreet.families.mirror_descent.sparse import SparseRow
 
 MOST_NOTE = 11_000
 """Bytes. With its choices and in base64 a recommendation id then stays below 16 kB."""
@@ -27,20 +25,19 @@ _ENTRY = 8
 """Bytes of one feature."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FeatureNote:
+class FeatureNote(NamedTuple):
     """`items` is None if the catalogue has the features of what was recommended."""
 
-    client: SparseRows
-    items: tuple[tuple[bytes, SparseRows], ...] | None
+    client: SparseRow
+    items: Sequence[tuple[bytes, SparseRow]] | None
 
     def encode(self, size: int = 0) -> bytes:
         """Return the note as bytes, filled up to `size`."""
         items = self.items or ()
-        parts = [_HEAD.pack(self.items is not None, len(items)), _write(self.client)]
-        for digest, rows in items:
-            parts += [digest, _write(rows)]
-        return b"".join(parts).ljust(size, b"\0")
+        note = _HEAD.pack(self.items is not None, len(items)) + _write(self.client)
+        for digest, row in items:
+            note += digest + _write(row)
+        return note.ljust(size, b"\0")
 
 
 def id_digest(item: str) -> bytes:
@@ -62,27 +59,20 @@ def read_note(content: bytes) -> FeatureNote:
         items = []
         for _ in range(count):
             digest = content[at : at + ID_BYTES]
-            rows, at = _read(content, at + ID_BYTES)
-            items.append((digest, rows))
-    except (struct.error, ValueError):
+            row, at = _read(content, at + ID_BYTES)
+            items.append((digest, row))
+    except struct.error:
         raise TokenForged("recommendation_id was issued by another version") from None
-    return FeatureNote(client, tuple(items) if inline else None)
+    return FeatureNote(client, items if inline else None)
 
 
-def _write(rows: SparseRows) -> bytes:
-    return (
-        _COUNT.pack(len(rows.indices))
-        + rows.indices.astype("<u4").tobytes()
-        + rows.values.astype("<f4").tobytes()
-    )
+def _write(row: SparseRow) -> bytes:
+    count = len(row.indices)
+    return struct.pack(f"<H{count}I{count}f", count, *row.indices, *row.values)
 
 
-def _read(content: bytes, at: int) -> tuple[SparseRows, int]:
+def _read(content: bytes, at: int) -> tuple[SparseRow, int]:
     (count,) = _COUNT.unpack_from(content, at)
     start = at + _COUNT.size
-    middle, end = start + 4 * count, start + _ENTRY * count
-    if end > len(content):
-        raise ValueError("too short")
-    indices = np.frombuffer(content[start:middle], dtype="<u4").astype(np.int64)
-    values = np.frombuffer(content[middle:end], dtype="<f4").astype(np.float64)
-    return SparseRows(np.array([0, count]), indices, values), end
+    numbers = struct.unpack_from(f"<{count}I{count}f", content, start)
+    return SparseRow(numbers[:count], numbers[count:]), start + _ENTRY * count

@@ -14,7 +14,9 @@ from discreet.families.mirror_descent.sparse import (
     MOST_NONZEROS,
     Crossing,
     GridRows,
+    SparseRow,
     SparseRows,
+    joined,
     on_grid,
     read_row,
     read_rows,
@@ -29,8 +31,11 @@ from discreet.families.questions import (
 )
 from discreet.families.stored import Slots, StoredDocument
 
-NO_FEATURES = SparseRows(np.zeros(2, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
+NO_FEATURES = SparseRow((), ())
 _NO_SLOTS: Slots = np.zeros(0, dtype=np.intp)
+
+RecordParts = tuple[SparseRow, SparseRow | int]
+"""What a record is made of: a client's features, and an item's or where they are."""
 
 
 class QuestionReader:
@@ -112,7 +117,7 @@ class QuestionReader:
         self._require_room(question)
         return question
 
-    def _client(self, features: Vector | None) -> SparseRows:
+    def _client(self, features: Vector | None) -> SparseRow:
         if features is None:
             return NO_FEATURES
         if self.crossing is None:
@@ -177,13 +182,22 @@ class QuestionReader:
 
     # What is learned from.
 
-    def records(self, clients: SparseRows, items: SparseRows) -> GridRows:
+    def records(self, parts: Sequence[RecordParts]) -> GridRows:
         """Return what would be learned from: a row for each client and item, crossed, clipped."""
-        rows = items if self.crossing is None else self.crossing.crossed(clients, items)
+        places = [item for _, item in parts if isinstance(item, int)]
+        if len(places) == len(parts):
+            rows = self._catalogue.take(places)
+        else:
+            rows = joined(
+                [self._catalogue.row(item) if isinstance(item, int) else item for _, item in parts]
+            )
+        if self.crossing is not None:
+            rows = self.crossing.crossed(joined([client for client, _ in parts]), rows)
         return on_grid(rows, bound=self._clip)
 
-    def parts(self, pending: PendingDecision, position: int) -> tuple[SparseRows, SparseRows]:
-        """Return the features of a decision's client and of one of its items."""
+    def parts(self, pending: PendingDecision, position: int) -> RecordParts:
+        """Return the features of a decision's client, and those of one of its items, or the
+        catalogue's row that has them."""
         note = read_note(pending.note)
         if note.items is not None:
             return note.client, note.items[position][1]
@@ -191,7 +205,7 @@ class QuestionReader:
         row = int(self._row_of[slot]) if slot < len(self._row_of) else -1
         if row < 0:
             raise InvalidArgument("recommendation_id", "its item has no features any more")
-        return note.client, self._catalogue.between(row, row + 1)
+        return note.client, row
 
 
 def without_client(question: MirrorQuestion) -> MirrorQuestion:
@@ -202,8 +216,7 @@ def without_client(question: MirrorQuestion) -> MirrorQuestion:
     """
     rows = question.rows
     if question.ids is not None:
-        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-        rows = replace(NO_FEATURES, offsets=offsets)
+        rows = joined([NO_FEATURES] * len(rows))
     return replace(question, features=NO_FEATURES, rows=rows, personal=False)
 
 

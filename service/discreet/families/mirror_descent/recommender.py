@@ -27,7 +27,7 @@ from discreet.families.mirror_descent.model import (
 )
 from discreet.families.mirror_descent.notes import FeatureNote, id_digest, read_note
 from discreet.families.mirror_descent.reading import QuestionReader, without_client
-from discreet.families.mirror_descent.sparse import Floats, joined
+from discreet.families.mirror_descent.sparse import Floats
 from discreet.families.mirror_descent.sync import (
     ModelExchange,
     ModelMessage,
@@ -221,10 +221,10 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
         else:
             slots = list(range(len(places)))
             items = tuple(question.ids[place] for place in places)
-            carried = tuple(
-                (id_digest(item), question.rows.take([place]))
+            carried = [
+                (id_digest(item), question.rows.row(place))
                 for item, place in zip(items, places, strict=True)
-            )
+            ]
         return Decision(
             items=items,
             choices=tuple(
@@ -253,21 +253,14 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
     ) -> list[Lesson | DiscreetError]:
         """Return the records' gradients, evaluated at the released model; their price is fixed."""
         parts = [tried(self._reader.parts, pending, position) for pending, position, _ in many]
-        found = [
-            (*part, reward)
+        found = [part for part in parts if not isinstance(part, DiscreetError)]
+        rewards = [
+            reward
             for part, (_, _, reward) in zip(parts, many, strict=True)
             if not isinstance(part, DiscreetError)
         ]
-        clients, items = (
-            joined([client for client, *_ in found]),
-            joined([one for _, one, _ in found]),
-        )
-        rewards = np.array([reward for *_, reward in found])
-        learned = iter(
-            self.learner.increments(
-                self.current.model, self._reader.records(clients, items), rewards
-            )
-        )
+        rows = self._reader.records(found)
+        learned = iter(self.learner.increments(self.current.model, rows, np.array(rewards)))
         return [
             part if isinstance(part, DiscreetError) else Lesson(next(learned), self._record_price)
             for part in parts

@@ -20,9 +20,9 @@ import math
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import islice
 from operator import lt
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,13 @@ MOST_VALUE = 1e6
 MOST_BOUND = 64.0
 """Squares of steps then add up to at most 2**52, which a double holds exactly."""
 MOST_DIMENSION = 2**24
+
+
+class SparseRow(NamedTuple):
+    """One vector that is alone, in plain numbers: features, ascending, and their values."""
+
+    indices: Sequence[int]
+    values: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,6 +84,11 @@ class SparseRows:
         offsets = self.offsets[start : stop + 1]
         first, last = int(offsets[0]), int(offsets[-1])
         return type(self)(offsets - first, self.indices[first:last], self.values[first:last])
+
+    def row(self, place: int) -> SparseRow:
+        """Return one of them by itself."""
+        start, end = self.offsets[place : place + 2].tolist()
+        return SparseRow(self.indices[start:end].tolist(), self.values[start:end].tolist())
 
     def sums(self, weights: Floats) -> Floats:
         """Return the sum of one weight an entry, row by row."""
@@ -130,7 +142,7 @@ def read_rows(
 
 def read_row(
     indices: Sequence[int], values: Sequence[float], *, dimension: int, most: int, name: str
-) -> SparseRows:
+) -> SparseRow:
     """Return one pair as a row, or say what is wrong with it.
 
     What is read with every question is looked at without numpy, whose every step costs as much for
@@ -146,19 +158,19 @@ def read_row(
         small = max(amounts) <= MOST_VALUE and min(amounts) >= -MOST_VALUE
         fine = small and math.isfinite(sum(amounts)) and flat[0] >= 0 and flat[-1] < dimension
     if not fine:
-        return read_rows([(indices, values)], dimension=dimension, most=most, name=lambda _: name)
-    offsets = np.array([0, len(flat)], dtype=np.int64)
-    return SparseRows(offsets, np.array(flat, dtype=np.int64), np.array(amounts, dtype=np.float64))
+        read_rows([(indices, values)], dimension=dimension, most=most, name=lambda _: name)
+    return SparseRow(flat, amounts)
 
 
-def joined(rows: Sequence[SparseRows]) -> SparseRows:
+def joined(rows: Sequence[SparseRow]) -> SparseRows:
     """Return rows that were alone, one below the other."""
-    lengths = [len(row.indices) for row in rows]
-    return SparseRows(
-        np.array([0, *accumulate(lengths)], dtype=np.int64),
-        np.concatenate([np.zeros(0, dtype=np.int64), *(row.indices for row in rows)]),
-        np.concatenate([np.zeros(0), *(row.values for row in rows)]),
-    )
+    ends, flat, amounts = [0], array("q"), array("d")
+    for indices, values in rows:
+        flat.extend(indices)
+        amounts.extend(values)
+        ends.append(len(flat))
+    offsets = np.array(ends, dtype=np.int64)
+    return SparseRows(offsets, np.array(flat, dtype=np.int64), np.array(amounts, dtype=np.float64))
 
 
 def _flattened(

@@ -33,8 +33,8 @@
 --           which is held while the decision is open. To count the item at last: the reward that
 --           was held for it, or "-" if none was
 --           for each block its name (empty: the principal's own), its number of increments, and
---           field and amount of each; or "+", the first field of many in a row, and their amounts,
---           big-endian, 4 bytes each
+--           field and amount of each; or "+", the first field of many in a row, and their amounts;
+--           or "*", and field and amount of each in turn. Packed numbers are big-endian, 4 bytes each
 -- returns for each record 1 = counted | 2 = duplicate | 3 = conflict | 4 = held | 5 = another reward
 --         is held by now | -1 = overflow | -2 = unreadable, 1 = added | 0 = not | 2 = not yet, the
 --         three columns of the price (empty if none), ledger after
@@ -50,9 +50,23 @@ local function failed(answer)
     return type(answer) == 'table' and answer.err
 end
 
+local PIECE = 128
+
+-- Returns numbers of 4 bytes each.
+local function unpack_numbers(packed)
+    local numbers, many = {}, #packed / 4
+    for first = 0, many - 1, PIECE do
+        local some = math.min(PIECE, many - first)
+        local piece = {struct.unpack('>' .. string.rep('i4', some), packed, 4 * first + 1)}
+        for i = 1, some do
+            numbers[first + i] = piece[i]
+        end
+    end
+    return numbers
+end
+
 -- Adds many amounts in a row at once: a BITFIELD of thousands takes milliseconds, and as many bytes
 -- in the log. Returns false, and has changed nothing, if a sum may be more than a double can hold.
-local PIECE = 128
 local EXACT = 9007199254740991 - 2147483648
 local function add_packed(block)
     local offset, many = 8 * block.field, #block.packed / 4
@@ -79,9 +93,8 @@ end
 -- Lets BITFIELD judge amounts in a row one by one.
 local function unpack_row(block)
     block.words, block.first, block.last = {}, 1, #block.packed / 2
-    for i = 1, #block.packed / 4 do
-        block.words[2 * i - 1] = tostring(block.field + i - 1)
-        block.words[2 * i] = tostring(struct.unpack('>i4', block.packed, 4 * i - 3))
+    for i, amount in ipairs(unpack_numbers(block.packed)) do
+        block.words[2 * i - 1], block.words[2 * i] = block.field + i - 1, amount
     end
 end
 
@@ -93,8 +106,8 @@ local function take_back(blocks, place, first, sums)
         if block.before then
             redis.call('SETRANGE', block.key, 8 * block.field, block.before)
         end
-        for i = block.first, block.before and 0 or block.last, 2 do
-            local amount = block.words[i + 1]
+        for i = block.first, block.last, 2 do
+            local amount = tostring(block.words[i + 1])
             if (p < place or i < first or sums[(i - first) / 2 + 1]) and amount ~= '0' then
                 -- The least number is its own negative in 64 bits.
                 if amount ~= '-9223372036854775808' then
@@ -123,12 +136,11 @@ local function add(blocks)
         end
     end
     for place, block in ipairs(blocks) do
-        local added = block.packed and add_packed(block)
-        if block.packed and not added then
+        if block.packed and not add_packed(block) then
             unpack_row(block)
         end
         -- Lua can unpack a few thousand values at once; an increment makes four.
-        for first = block.first, added and 0 or block.last, 2000 do
+        for first = block.first, block.last, 2000 do
             local words = {}
             for i = first, math.min(first + 1999, block.last), 2 do
                 words[#words + 1] = 'INCRBY'
@@ -150,7 +162,8 @@ end
 
 -- Returns where the increments of a block end that begins here.
 local function last_of(at)
-    return ARGV[at + 1] == '+' and at + 3 or at + 1 + 2 * tonumber(ARGV[at + 1])
+    local how = ARGV[at + 1]
+    return how == '+' and at + 3 or how == '*' and at + 2 or at + 1 + 2 * tonumber(how)
 end
 
 -- Returns the blocks of a record, or nil if one cannot be read.
@@ -161,18 +174,25 @@ local function read_blocks(key, at, count, principal)
         if name == '' then
             directory, name = KEYS[key + 5], principal
         end
-        local last, in_a_row = last_of(at), ARGV[at + 1] == '+'
+        local last, how = last_of(at), ARGV[at + 1]
         local size = redis.pcall('STRLEN', directory .. name)
         if failed(size) or size % 8 ~= 0 then
             return nil
         elseif size == 0 and failed(redis.pcall('SCARD', directory)) then
             return nil
         end
-        blocks[place] = {
+        local block = {
             directory = directory, name = name, key = directory .. name, length = size,
-            words = ARGV, first = at + 2, last = last,
-            packed = in_a_row and ARGV[last], field = in_a_row and tonumber(ARGV[at + 2]),
+            words = ARGV, first = 1, last = 0,
         }
+        if how == '+' then
+            block.packed, block.field = ARGV[last], tonumber(ARGV[at + 2])
+        elseif how == '*' then
+            block.words, block.last = unpack_numbers(ARGV[last]), #ARGV[last] / 4
+        else
+            block.first, block.last = at + 2, last
+        end
+        blocks[place] = block
         at = last + 1
     end
     return blocks
