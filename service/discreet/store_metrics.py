@@ -19,7 +19,7 @@ OPERATIONS = tuple(
 )
 """Every method of the protocol that goes to the store and back."""
 
-ANSWER_EACH = frozenset({"spend", "learn"})
+ANSWER_EACH = frozenset({"spend", "learn", "write_pages"})
 """Operations that list the error of an entry in its place instead of raising it."""
 
 

@@ -24,7 +24,7 @@ Scrape = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 NETWORK = {"discreet_request_duration_seconds_count", "discreet_store_duration_seconds_count"}
 """How often a route, or the store, was called."""
-REQUESTS = {None, "spend", "learn", "own", "ledgers", "read_page", "append_page", "write_page"}
+REQUESTS = {None, "spend", "learn", "own", "ledgers", "read_pages", "write_pages"}
 """What requests ask of the store. The background asks for other things, by the clock."""
 SELDOM = {"seconds": 3_600.0, "growth": 0.0, "longest": 3_600.0}
 

@@ -10,7 +10,7 @@ from discreet.errors import InvalidArgument, StateOverflow
 from discreet.state import checks
 from discreet.state.redis_store import open_store
 from discreet.state.store_values import STAMP_BYTES
-from discreet.state.stores import Blob, Store, Written
+from discreet.state.stores import Blob, PageWrite, Store, Written
 from tests.state.places import Place, shared
 
 pytestmark = pytest.mark.anyio
@@ -102,7 +102,7 @@ async def test_an_absent_page_is_empty(store: Store) -> None:
     ("start", "end"), [(0, None), (2, 4), (0, 0), (3, 3), (4, 2), (0, 1), (5, 99), (99, None)]
 )
 async def test_a_range_is_half_open(store: Store, start: int, end: int | None) -> None:
-    await store.append_page(page=KEY, content=b"abcdefg")
+    await store.write_page(page=KEY, writes=[(0, b"abcdefg")])
     assert await store.read_page(page=KEY, start=start, end=end) == b"abcdefg"[start:end]
 
 
@@ -118,12 +118,13 @@ async def test_gaps_are_zeros_and_later_writes_win(store: Store) -> None:
 async def test_writing_nothing_creates_nothing(store: Store) -> None:
     assert await store.write_page(page=KEY, writes=[]) == Written(True, 0, b"")
     assert await store.write_page(page=KEY, writes=[(7, b"")]) == Written(True, 0, b"")
-    assert await store.append_page(page=KEY, content=b"", expected=0) == 0
+    nothing = PageWrite(KEY, 7, b"", long=0)
+    assert await store.write_pages([nothing]) == [Written(True, 0, b"")]
     assert await store.read_page(page=KEY) == b""
 
 
 async def test_a_guard_decides_whether_anything_is_written(store: Store) -> None:
-    await store.append_page(page=KEY, content=b"head tail")
+    await store.write_page(page=KEY, writes=[(0, b"head tail")])
     refused = await store.write_page(page=KEY, writes=[(0, b"HEAD")], guard=(5, b"TAIL"))
     assert refused == Written(done=False, length=9, found=b"tail")
     beyond = await store.write_page(page=KEY, writes=[(0, b"HEAD")], guard=(7, b"il!"))
@@ -150,28 +151,77 @@ async def test_a_hundred_thousand_writes_of_one_byte(store: Store) -> None:
     assert await store.read_page(page=KEY) == bytes(expected)
 
 
-async def test_appending_expects_a_length(store: Store) -> None:
-    assert await store.append_page(page=KEY, content=b"ab", expected=1) is None
-    assert await store.append_page(page=KEY, content=b"ab", expected=0) == 2
-    assert await store.append_page(page=KEY, content=b"xy", expected=0) is None
-    assert await store.append_page(page=KEY, content=b"cd", expected=2) == 4
-    assert await store.append_page(page=KEY, content=b"e") == 5
-    assert await store.read_page(page=KEY) == b"abcde"
+async def test_many_pages_are_read_at_their_heads_and_from_some_place_on(store: Store) -> None:
+    pages = digests(150)
+    for number, page in enumerate(pages[:-1]):
+        await store.write_page(page=page, writes=[(0, b"head%03d" % number)])
+    starts = [number % 9 for number in range(150)]
+    read = await store.read_pages(pages=pages, head=4, starts=starts)
+    wanted = [(b"head", (b"head%03d" % each)[start:]) for each, start in enumerate(starts[:-1])]
+    assert list(read) == [*wanted, (b"", b"")]
+    assert await store.read_pages(pages=[KEY, pages[0]], head=0, starts=[0, 6]) == [
+        (b"", b""),
+        (b"", b"0"),
+    ]
+    assert await store.read_pages(pages=[], head=4, starts=[]) == []
 
 
-async def test_of_parallel_appends_at_one_length_one_wins(store: Store) -> None:
-    appends = [store.append_page(page=KEY, content=b"%02d" % n, expected=0) for n in range(20)]
-    lengths = [await each for each in appends]
-    assert lengths.count(2) == 1
-    assert lengths.count(None) == 19
-    assert await store.read_page(page=KEY) == b"%02d" % lengths.index(2)
+async def test_a_write_expects_a_length(store: Store) -> None:
+    async def write(start: int, content: bytes, long: int | None) -> tuple[bool, int]:
+        (written,) = await store.write_pages([PageWrite(KEY, start, content, (), long)])
+        assert isinstance(written, Written)
+        return written.done, written.length
+
+    assert await write(0, b"ab", 1) == (False, 0)
+    assert await write(0, b"ab", 0) == (True, 2)
+    assert await write(0, b"xy", 0) == (False, 2)
+    assert await write(2, b"cd", 2) == (True, 4)
+    assert await write(5, b"f", None) == (True, 6)
+    assert await store.read_page(page=KEY) == b"abcd\x00f"
+
+
+async def test_all_guards_of_a_write_must_stand(store: Store) -> None:
+    await store.write_page(page=KEY, writes=[(0, b"mark, then more")])
+    for guards, long, found in (
+        (((0, b"MARK"), (6, b"then")), None, b"markthen"),
+        (((0, b"mark"), (6, b"THEN")), None, b"markthen"),
+        (((0, b"mark"), (11, b"more!")), None, b"markmore"),
+        (((0, b"mark"), (20, b"x")), None, b"mark"),
+        (((0, b"mark"),), 14, b"mark"),
+    ):
+        refused = await store.write_pages([PageWrite(KEY, 6, b"nothing", guards, long)])
+        assert refused == [Written(False, 15, found)]
+    assert await store.read_page(page=KEY) == b"mark, then more"
+    guards = ((0, b"mark"), (11, b"more"))
+    written = await store.write_pages([PageWrite(KEY, 11, b"all of it", guards, 15)])
+    assert written == [Written(True, 20, b"markmore")]
+    assert await store.read_page(page=KEY) == b"mark, then all of it"
+
+
+async def test_writes_of_a_call_succeed_or_fail_each_by_itself(store: Store) -> None:
+    pages = digests(150)
+    first = [PageWrite(page, 0, b"mark") for page in pages[::2]]
+    assert {each.done for each in await store.write_pages(first) if isinstance(each, Written)}
+    again = [PageWrite(page, 4, b" more", ((0, b"mark"),)) for page in pages]
+    done = [each.done for each in await store.write_pages(again) if isinstance(each, Written)]
+    assert done == [True, False] * 75
+    read = [await store.read_page(page=page) for page in pages]
+    assert read == [b"mark more", b""] * 75
+
+
+async def test_of_parallel_writes_at_one_length_one_wins(store: Store) -> None:
+    writes = [store.write_pages([PageWrite(KEY, 0, b"%02d" % n, long=0)]) for n in range(20)]
+    done = [one.done for each in writes for one in await each if isinstance(one, Written)]
+    assert (done.count(True), done.count(False)) == (1, 19)
+    assert await store.read_page(page=KEY) == b"%02d" % done.index(True)
 
 
 async def test_a_page_does_not_grow_for_ever(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "MOST_PAGE", 8)
-    assert await store.append_page(page=KEY, content=b"12345678") == 8
-    with pytest.raises(StateOverflow):
-        await store.append_page(page=KEY, content=b"9")
+    whole, beyond = PageWrite(KEY, 0, b"12345678"), PageWrite(KEY, 8, b"9")
+    written, refused, other = await store.write_pages([whole, beyond, PageWrite(OTHER, 0, b"1")])
+    assert (written, other) == (Written(True, 8, b""), Written(True, 1, b""))
+    assert isinstance(refused, StateOverflow)
     assert await store.read_page(page=KEY) == b"12345678"
     with pytest.raises(InvalidArgument):
         store.write_page(page=KEY, writes=[(8, b"9")])
@@ -180,7 +230,7 @@ async def test_a_page_does_not_grow_for_ever(store: Store, monkeypatch: pytest.M
 async def test_erasing_takes_blob_and_page_of_a_name(store: Store) -> None:
     for key in (KEY, OTHER):
         await store.save(key=key, content=b"blob")
-        await store.append_page(page=key, content=b"page")
+        await store.write_page(page=key, writes=[(0, b"page")])
     for _ in range(2):
         await store.erase(keys=[KEY, b"absent"])
     await store.erase(keys=[])
@@ -273,7 +323,7 @@ async def test_of_parallel_holders_one_wins(store: Store) -> None:
 async def test_another_client_sees_the_same_values(place: Place) -> None:
     assert place.url is not None
     await place.store.save(key=KEY, content=b"blob")
-    await place.store.append_page(page=KEY, content=b"page")
+    await place.store.write_page(page=KEY, writes=[(0, b"page")])
     await place.store.enrol(roster=KEY, names=[b"a", b"b"])
     await place.store.hold(lease=KEY, holder=b"me", seconds=60)
     other = open_store(place.url, namespace=place.namespace)
@@ -290,10 +340,11 @@ async def test_another_client_sees_the_same_values(place: Place) -> None:
 async def test_values_are_written_when_called(store: Store) -> None:
     saved = store.save(key=KEY, content=b"one")
     written = store.write_page(page=KEY, writes=[(0, b"a")])
-    appended = store.append_page(page=KEY, content=b"b")
+    more = store.write_pages([PageWrite(KEY, 1, b"b", long=1)])
     assert await store.load(keys=[KEY]) == [Blob(1, b"one")]
     assert await store.read_page(page=KEY) == b"ab"
-    assert (await saved, (await written).length, await appended) == (1, 1, 2)
+    assert (await saved, (await written).length) == (1, 1)
+    assert await more == [Written(True, 2, b"")]
 
 
 @pytest.mark.parametrize(
@@ -314,9 +365,16 @@ async def test_values_are_written_when_called(store: Store) -> None:
         ("write_page", {"page": KEY, "writes": [(checks.MOST_PAGE, b"a")]}, "writes"),
         ("write_page", {"page": KEY, "writes": [], "guard": (0, b"")}, "guard"),
         ("write_page", {"page": KEY, "writes": [], "guard": (-1, b"a")}, "guard"),
-        ("append_page", {"page": b"", "content": b"a"}, "page"),
-        ("append_page", {"page": KEY, "content": None}, "content"),
-        ("append_page", {"page": KEY, "content": b"a", "expected": 0.5}, "expected"),
+        ("read_pages", {"pages": [b""], "head": 0, "starts": [0]}, "pages"),
+        ("read_pages", {"pages": [KEY], "head": 0, "starts": []}, "starts"),
+        ("read_pages", {"pages": [KEY], "head": 0, "starts": [-1]}, "starts"),
+        ("read_pages", {"pages": [KEY], "head": -1, "starts": [0]}, "head"),
+        ("write_pages", {"writes": [PageWrite(b"", 0, b"a")]}, "page"),
+        ("write_pages", {"writes": [PageWrite(KEY, -1, b"a")]}, "start"),
+        ("write_pages", {"writes": [PageWrite(KEY, 0, None)]}, "content"),  # type: ignore[arg-type]
+        ("write_pages", {"writes": [PageWrite(KEY, 0, b"a", ((0, b""),))]}, "guards"),
+        ("write_pages", {"writes": [PageWrite(KEY, 0, b"", ((1, b"a"), (1, b"a")))]}, "guards"),
+        ("write_pages", {"writes": [PageWrite(KEY, 0, b"a", (), 0.5)]}, "long"),  # type: ignore[arg-type]
         ("erase", {"keys": [b""]}, "keys"),
         ("enrol", {"roster": b"", "names": [b"a"]}, "roster"),
         ("enrol", {"roster": KEY, "names": [b"a", b""]}, "names"),

@@ -110,7 +110,7 @@ async def has_own_sums(worker: DecisionServices) -> bool:
 WRITERS = [
     (retried, "answer_event", stored_answer),
     (profiled, "save", has_profile),
-    (answered, "append_page", has_history),
+    (answered, "write_pages", has_history),
     (fed_back, "learn", has_own_sums),
 ]
 

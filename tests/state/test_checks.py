@@ -47,9 +47,9 @@ def test_a_span_without_an_end_reaches_the_end_of_any_page() -> None:
 
 
 def test_a_page_that_would_become_too_long_is_an_overflow() -> None:
-    assert checks.appended(checks.MOST_PAGE) == checks.MOST_PAGE
+    assert checks.page_end(checks.MOST_PAGE) == checks.MOST_PAGE
     with pytest.raises(StateOverflow):
-        checks.appended(checks.MOST_PAGE + 1)
+        checks.page_end(checks.MOST_PAGE + 1)
 
 
 def test_numbers_of_numpy_are_refused() -> None:

@@ -16,7 +16,7 @@ from discreet.privacy.charges import NEVER, UNLIMITED, Charge, Limit
 from discreet.state.codec import pack_vector
 from discreet.state.memory import MemoryStore
 from discreet.state.redis_store import RedisStore, open_store
-from discreet.state.stores import OWN, Account, Debit, FeedbackRecord, Store
+from discreet.state.stores import OWN, Account, Debit, FeedbackRecord, PageWrite, Store
 
 NAMESPACES = (f"model-{number}" for number in itertools.count())
 
@@ -84,6 +84,14 @@ SUMS = st.one_of(
     calls("forget_own", generation=NAME, principal=NAME),
     calls("erase_sums", generation=NAME),
 )
+PAGE_WRITE = st.builds(
+    PageWrite,
+    NAME,
+    OFFSET,
+    st.binary(max_size=4),
+    st.sampled_from([(), ((0, b"o"),), ((0, b"\x00"), (1, b"\x00\x00"))]),
+    st.none() | OFFSET,
+)
 VALUES = st.one_of(
     calls("load", keys=st.lists(NAME, max_size=3)),
     calls("versions", keys=st.lists(NAME, max_size=3)),
@@ -95,7 +103,13 @@ VALUES = st.one_of(
         writes=st.lists(st.tuples(OFFSET, st.binary(max_size=4)), max_size=5),
         guard=st.none() | st.tuples(OFFSET, st.sampled_from([b"\x00", b"o", b"ne"])),
     ),
-    calls("append_page", page=NAME, content=DOCUMENT, expected=st.none() | OFFSET),
+    calls(
+        "read_pages",
+        pages=st.just([b"a" * 16, b"b" * 16]),
+        head=st.integers(0, 3),
+        starts=st.tuples(OFFSET, OFFSET),
+    ),
+    calls("write_pages", st.lists(PAGE_WRITE, max_size=4)),
     calls("erase", keys=st.lists(NAME, max_size=2)),
     calls("enrol", roster=NAME, names=st.lists(NAME, max_size=4)),
     calls("number_of", roster=NAME, names=st.lists(NAME, max_size=4)),
@@ -134,7 +148,7 @@ async def outcome(store: Store, operation: Operation) -> Any:
         return [pack_vector(vector) for vector in result]
     if method == "frozen":
         return [(block, pack_vector(vector)) for block, vector in result.items()]
-    if method in ("spend", "learn"):
+    if method in ("spend", "learn", "write_pages"):
         return [type(each) if isinstance(each, DiscreetError) else each for each in result]
     return sorted(result) if method == "forget_markers" else result
 

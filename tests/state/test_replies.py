@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import DiscreetError, StateOverflow, StoreUnavailable, UnknownDecision
 from discreet.state import replies
-from discreet.state.stores import Blob, ClaimOutcome, Debited, Learned, Ledger
+from discreet.state.stores import Blob, ClaimOutcome, Debited, Learned, Ledger, Written
 
 EMPTY = b"\0" * 24
 
@@ -33,6 +33,7 @@ EMPTY = b"\0" * 24
         (replies.saved, -1),
         (replies.claimed_event, [None, b"answer"]),
         (replies.count, b"many"),
+        (replies.heads_and_rests, [b"a", b"b", b""]),
         (replies.registry, [b"1", [b"name"]]),
     ],
 )
@@ -52,7 +53,8 @@ def test_what_makes_no_sense_is_an_error(read: Callable[[Any], Any], reply: Any)
         (replies.blob, b"\0" * 7 + b"\x05content", Blob(5, b"content")),
         (replies.blob, None, None),
         (replies.saved, 0, None),
-        (replies.length, -1, None),
+        (replies.written, [0, 7, b"found"], Written(False, 7, b"found")),
+        (replies.heads_and_rests, [b"a", b"b", b"", b""], [(b"a", b"b"), (b"", b"")]),
         (replies.numbers, [b"3", None], [3, None]),
         (replies.nothing, b"whatever", None),
     ],
@@ -72,7 +74,7 @@ def test_a_price_is_one_account() -> None:
     ("read", "reply", "error"),
     [
         (replies.learned, [-1, 0, b"", b""], StateOverflow),
-        (replies.length, -2, StateOverflow),
+        (replies.written, [-1, 0, b""], StateOverflow),
         (replies.answer, None, UnknownDecision),
         (replies.nothing, StoreUnavailable("lost"), StoreUnavailable),
     ],

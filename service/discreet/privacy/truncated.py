@@ -280,8 +280,8 @@ def _powers(sharpness: float) -> tuple[tuple[int, ...], ...]:
 
 def _exponential(powers: tuple[tuple[int, ...], ...], count: int, total: int) -> int:
     """Return exp(sharpness * count / total) in fixed point."""
-    whole, *digits = ((count << (8 * _DIGITS)) // total).to_bytes(_DIGITS + 1, "big")
-    value = powers[0][whole]
-    for place, digit in enumerate(digits, start=1):
-        value = value * powers[place][digit] >> _PLACES
+    digits = ((count << (8 * _DIGITS)) // total).to_bytes(_DIGITS + 1, "big")
+    value = powers[0][digits[0]]
+    for entries, digit in zip(powers[1:], digits[1:], strict=True):
+        value = value * entries[digit] >> _PLACES
     return value

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InvalidArgument, StateOverflow
-from discreet.state.stores import Debit, FeedbackRecord
+from discreet.state.stores import Debit, FeedbackRecord, PageWrite
 
 MOST_BLOCK = 32
 """Bytes of the name of a block of sums."""
@@ -99,7 +99,7 @@ def most(value: int) -> int:
 
 
 def expected(value: int | None) -> int | None:
-    """Return the version or length that a caller believes in, if it believes in any."""
+    """Return the version that a caller believes in, if it believes in any."""
     return None if value is None else _whole("expected", value, 0, 2**53 - 1)
 
 
@@ -197,8 +197,34 @@ def guard(value: tuple[int, bytes] | None) -> tuple[int, bytes]:
     return offset, digest("guard", content)
 
 
-def appended(length: int) -> int:
-    """Return the length that a page gets by appending, or raise `StateOverflow`."""
+def starts(pages: Sequence[bytes], head: int, places: Sequence[int]) -> None:
+    """Refuse to read pages unless each has a place to begin at."""
+    _whole("head", head, 0, MOST_DIGEST)
+    if len(digests("pages", pages)) != len(places):
+        raise InvalidArgument("starts", "must be one for each page")
+    for place in places:
+        _whole("starts", place, 0, MOST_PAGE)
+
+
+def page_write(value: PageWrite) -> PageWrite:
+    """Return a write of which only the page's own length can be too much."""
+    page, start, content, guards, long = value
+    _sized("page", page, 1, MOST_DIGEST)
+    _sized("content", content, 0, MOST_BLOB)
+    if type(start) is not int or not 0 <= start <= MOST_PAGE:
+        _whole("start", start, 0, MOST_PAGE)
+    ended = 0
+    for at, wanted in guards:
+        if type(at) is not int or not ended <= at <= MOST_PAGE:
+            raise InvalidArgument("guards", "must be at ascending offsets")
+        ended = at + len(_sized("guards", wanted, 1, MOST_DIGEST))
+    if long is not None:
+        _whole("long", long, 0, MOST_PAGE)
+    return value
+
+
+def page_end(length: int) -> int:
+    """Return where a write ends, or raise `StateOverflow`."""
     if length > MOST_PAGE:
         raise StateOverflow(f"a page would become longer than {MOST_PAGE} bytes")
     return length

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Awaitable, Callable, Sequence
 
-from discreet.errors import StateOverflow
+from discreet.errors import DiscreetError, StateOverflow
 from discreet.state import checks
 from discreet.state.expiring import Expiring
-from discreet.state.ready import Failed, Ready
-from discreet.state.store_values import STAMP_BYTES, Stamp
+from discreet.state.ready import Ready
+from discreet.state.store_values import STAMP_BYTES, PageWrite, Stamp
 from discreet.state.stores import Blob, Written
 
 
@@ -77,22 +77,40 @@ class MemoryValues:
             self._pages[page] = held
         return Ready(Written(done=True, length=len(held), found=found))
 
-    def append_page(
-        self, *, page: bytes, content: bytes, expected: int | None = None
-    ) -> Awaitable[int | None]:
-        checks.digest("page", page)
-        checks.blob("content", content)
+    def read_pages(
+        self, *, pages: Sequence[bytes], head: int, starts: Sequence[int]
+    ) -> Awaitable[Sequence[tuple[bytes, bytes]]]:
+        checks.starts(pages, head, starts)
+        held = [self._pages.get(page, b"") for page in pages]
+        return Ready(
+            [
+                (bytes(page[:head]), bytes(page[start:]))
+                for page, start in zip(held, starts, strict=True)
+            ]
+        )
+
+    def write_pages(
+        self, writes: Sequence[PageWrite]
+    ) -> Awaitable[Sequence[Written | DiscreetError]]:
+        for each in writes:
+            checks.page_write(each)
+        return Ready([self._written(each) for each in writes])
+
+    def _written(self, write: PageWrite) -> Written | DiscreetError:
+        page, start, content, guards, long = write
         held = self._pages.get(page) or bytearray()
-        if checks.expected(expected) not in (None, len(held)):
-            return Ready(None)
+        found = b"".join(bytes(held[at : at + len(wanted)]) for at, wanted in guards)
+        if long not in (None, len(held)) or found != b"".join(wanted for _, wanted in guards):
+            return Written(done=False, length=len(held), found=found)
         try:
-            length = checks.appended(len(held) + len(content))
+            checks.page_end(start + len(content))
         except StateOverflow as overflow:
-            return Failed(overflow)
-        held.extend(content)
-        if held:
+            return overflow
+        if content:
+            held.extend(bytes(max(0, start - len(held))))
+            held[start : start + len(content)] = content
             self._pages[page] = held
-        return Ready(length)
+        return Written(done=True, length=len(held), found=found)
 
     def erase(self, *, keys: Sequence[bytes]) -> Awaitable[None]:
         for key in checks.digests("keys", keys):

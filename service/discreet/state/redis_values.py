@@ -4,15 +4,21 @@ What replaces or appends is not repeatable: sent again after its answer was lost
 what somebody else wrote meanwhile, or report its own success as somebody else's.
 """
 
-from collections.abc import Awaitable, Sequence
+import struct
+from collections.abc import Awaitable, Iterator, Sequence
 
+from discreet.errors import DiscreetError
 from discreet.state import checks, replies, scripts
 from discreet.state.client import StoreCommand, Word
+from discreet.state.debits import MOST_TOGETHER
 from discreet.state.ready import Ready
-from discreet.state.redis_commands import PendingAnswer, RedisCommands
+from discreet.state.redis_commands import FencedCall, PendingAnswer, RedisCommands
 from discreet.state.runs import packed_runs
-from discreet.state.store_values import Stamp
+from discreet.state.store_values import PageWrite, Stamp
 from discreet.state.stores import Blob, Written
+
+_GUARD = struct.Struct(">II")
+"""Where a guard stands, and how long it is."""
 
 
 class RedisValues(RedisCommands):
@@ -72,15 +78,37 @@ class RedisValues(RedisCommands):
         call = scripts.WRITE_PAGE.call((key,), offset, wanted, runs, contents)
         return self._ask(replies.written, key, call, repeatable=False)
 
-    def append_page(
-        self, *, page: bytes, content: bytes, expected: int | None = None
-    ) -> Awaitable[int | None]:
-        key = self._keys.page(checks.digest("page", page))
-        arguments: list[Word] = [checks.blob("content", content), checks.MOST_PAGE]
-        if checks.expected(expected) is not None:
-            arguments.append(expected or 0)
-        call = scripts.APPEND_PAGE.call((key,), *arguments)
-        return self._ask(replies.length, key, call, repeatable=False)
+    def read_pages(
+        self, *, pages: Sequence[bytes], head: int, starts: Sequence[int]
+    ) -> Awaitable[Sequence[tuple[bytes, bytes]]]:
+        checks.starts(pages, head, starts)
+        keys = list(map(self._keys.page, pages))
+        commands = []
+        for some in self._together(len(keys)):
+            call = scripts.READ_PAGES.call(keys[some], head, *starts[some])
+            commands.append(StoreCommand(keys[some.start], call))
+        return PendingAnswer(self._ask_all(replies.heads_and_rests, commands), replies.joined)
+
+    def write_pages(
+        self, writes: Sequence[PageWrite]
+    ) -> Awaitable[Sequence[Written | DiscreetError]]:
+        calls = []
+        for some in self._together(len(writes)):
+            keys: list[bytes] = []
+            words: list[Word] = [checks.MOST_PAGE]
+            for each in writes[some]:
+                page, start, content, guards, long = checks.page_write(each)
+                keys.append(self._keys.page(page))
+                packed = [_GUARD.pack(at, len(wanted)) + wanted for at, wanted in guards]
+                words += (b"".join(packed), b"" if long is None else long, start, content)
+            call = scripts.WRITE_PAGES.call(keys, *words)
+            calls.append(FencedCall(StoreCommand(keys[0], call, repeatable=False), (), len(keys)))
+        return self._ask_fenced(replies.written, calls)
+
+    def _together(self, pages: int) -> Iterator[slice]:
+        """Cut pages as far as one call may touch them: in a cluster, each is on its own slot."""
+        most = MOST_TOGETHER if self._client.one_server else 1
+        return (slice(start, min(start + most, pages)) for start in range(0, pages, most))
 
     def enrol(self, *, roster: bytes, names: Sequence[bytes]) -> Awaitable[Sequence[int]]:
         key = self._keys.roster(checks.digest("roster", roster))

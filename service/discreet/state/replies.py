@@ -144,16 +144,21 @@ def stamped(reply: tuple[int, int]) -> Stamp:
 
 
 def written(reply: tuple[int, int, bytes]) -> Written:
-    """Read what `write_page.lua` returns."""
+    """Read what `write_page.lua` returns, and `write_pages.lua` for each page."""
     done, length, found = reply
+    if done < 0:
+        checks.page_end(checks.MOST_PAGE + 1)
     return Written(done=done == 1, length=length, found=found)
 
 
-def length(reply: int) -> int | None:
-    """Read what `append_page.lua` returns."""
-    if reply == -2:
-        checks.appended(checks.MOST_PAGE + 1)
-    return None if reply < 0 else reply
+def heads_and_rests(reply: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+    """Read what `read_pages.lua` returns."""
+    return list(zip(reply[::2], reply[1::2], strict=True))
+
+
+def joined(lists: Sequence[Sequence[T]]) -> list[T]:
+    """Read the replies of several calls as one."""
+    return [one for some in lists for one in some]
 
 
 def numbers(reply: Sequence[bytes | None]) -> list[int | None]:

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from discreet.errors import DiscreetError
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -53,6 +55,17 @@ class Written:
     done: bool
     length: int
     found: bytes
+
+
+class PageWrite(NamedTuple):
+    """Bytes that go to a place of a page if it is as `long` as the writer believes, and all guards
+    stand: bytes at their offsets, ascending. Without either they go there in any case."""
+
+    page: bytes
+    start: int
+    content: bytes
+    guards: tuple[tuple[int, bytes], ...] = ()
+    long: int | None = None
 
 
 class Blobs(Protocol):
@@ -157,12 +170,20 @@ class Pages(Protocol):
         """
         ...
 
-    def append_page(
-        self, *, page: bytes, content: bytes, expected: int | None = None
-    ) -> Awaitable[int | None]:
-        """Append and return the new length, or None, changing nothing, if it was not `expected`.
+    def read_pages(
+        self, *, pages: Sequence[bytes], head: int, starts: Sequence[int]
+    ) -> Awaitable[Sequence[tuple[bytes, bytes]]]:
+        """Return of each page its first bytes, `head` of them, and all from its start on, as far as
+        the page has them: both as they stand at one moment."""
+        ...
 
-        Raises `StateOverflow`, changing nothing, if the page would exceed `checks.MOST_PAGE`.
+    def write_pages(
+        self, writes: Sequence[PageWrite]
+    ) -> Awaitable[Sequence[Written | DiscreetError]]:
+        """Make each write, or change nothing about its page; each succeeds or fails by itself.
+
+        `found` is what stood where the guards should, one after the other. Lists `StateOverflow`
+        where a page would exceed `checks.MOST_PAGE`.
         """
         ...
 

@@ -43,6 +43,7 @@ from discreet.state.store_values import Event as Event
 from discreet.state.store_values import Events as Events
 from discreet.state.store_values import Leases as Leases
 from discreet.state.store_values import Pages as Pages
+from discreet.state.store_values import PageWrite as PageWrite
 from discreet.state.store_values import Queues as Queues
 from discreet.state.store_values import Registry as Registry
 from discreet.state.store_values import Rosters as Rosters

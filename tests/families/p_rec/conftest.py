@@ -1,9 +1,10 @@
 """A voters' recommender over the memory store, with seeded noise, and a way to play with it."""
 
 import os
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import pytest
 
@@ -27,7 +28,9 @@ from discreet.families.stored import StoredDocument
 from discreet.research.noise import SeededNoise
 from discreet.state.memory import MemoryStore
 from discreet.state.principals import Principals
-from discreet.state.stores import Store, Written
+from discreet.state.stores import PageWrite, Store, Written
+
+T = TypeVar("T")
 
 NAME = "news"
 VOTERS = 400
@@ -98,12 +101,11 @@ def recommender_of(
 
 
 class InterruptedStore(MemoryStore):
-    """Lets something else happen just before the next write of so many pieces, or append."""
+    """Lets something else happen just before the next write of so many bytes into a page."""
 
     def __init__(self) -> None:
         super().__init__()
         self.before_write: tuple[int, Awaitable[Any]] | None = None
-        self.before_append: tuple[int, Awaitable[Any]] | None = None
 
     def write_page(
         self,
@@ -112,30 +114,26 @@ class InterruptedStore(MemoryStore):
         writes: Sequence[tuple[int, bytes]],
         guard: tuple[int, bytes] | None = None,
     ) -> Awaitable[Written]:
-        """Write, after whatever was to happen before a write of so many pieces."""
+        """Write, after whatever was to happen before."""
+        write = partial(super().write_page, page=page, writes=writes, guard=guard)
+        return self._after([content for _, content in writes], write)
+
+    def write_pages(
+        self, writes: Sequence[PageWrite]
+    ) -> Awaitable[Sequence[Written | DiscreetError]]:
+        """Write, after whatever was to happen before."""
+        write = partial(super().write_pages, writes)
+        return self._after([each.content for each in writes], write)
+
+    def _after(self, contents: Sequence[bytes], write: Callable[[], Awaitable[T]]) -> Awaitable[T]:
         waiting = self.before_write
-        if waiting is None or waiting[0] != len(writes):
-            return super().write_page(page=page, writes=writes, guard=guard)
+        if waiting is None or waiting[0] not in map(len, contents):
+            return write()
         self.before_write = None
 
-        async def late() -> Written:
+        async def late() -> T:
             await waiting[1]
-            return await self.write_page(page=page, writes=writes, guard=guard)
-
-        return late()
-
-    def append_page(
-        self, *, page: bytes, content: bytes, expected: int | None = None
-    ) -> Awaitable[int | None]:
-        """Append, after whatever was to happen before appending so many bytes."""
-        waiting = self.before_append
-        if waiting is None or waiting[0] != len(content):
-            return super().append_page(page=page, content=content, expected=expected)
-        self.before_append = None
-
-        async def late() -> int | None:
-            await waiting[1]
-            return await self.append_page(page=page, content=content, expected=expected)
+            return await write()
 
         return late()
 

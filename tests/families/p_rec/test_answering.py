@@ -8,8 +8,12 @@ import pytest
 
 from discreet.errors import ClientErased, DiscreetError, InvalidArgument, StoreUnavailable
 from discreet.families.observer import AnswerOutcome
+from discreet.families.p_rec.history import MARK_BYTES
 from discreet.families.questions import Answered, Ask
 from discreet.state.memory import MemoryStore
+from discreet.state.stores import PageWrite, Written
+from discreet.state.tombstones import Tombstones
+from discreet.store_metrics import OPERATIONS
 from tests.families.p_rec.conftest import NAME, Bench, InterruptedStore, stored_document
 
 pytestmark = pytest.mark.anyio
@@ -78,7 +82,7 @@ async def test_whom_another_worker_was_faster_for_is_shown_what_that_one_drew() 
     async def answer_elsewhere() -> None:
         elsewhere.append(await bench.another().ask("ann"))
 
-    store.before_append = (8, answer_elsewhere())
+    store.before_write = (8, answer_elsewhere())
     ann, bob = await together(bench, ("ann", None), ("bob", None))
     assert isinstance(ann, Answered)
     assert isinstance(bob, Answered)
@@ -95,15 +99,62 @@ async def test_an_erasure_meanwhile_takes_back_that_clients_answer_only() -> Non
     for client in ("ann", "bob"):
         await bench.give_feedback(await bench.ask(client), 1.0, client)
 
-    async def erase() -> None:
-        await bench.recommender.tombstones.mark(bench.recommender.principal("ann"))
-
-    store.before_append = (8, erase())
+    store.before_write = (8, bench.another().recommender.forget("ann"))
     answers = await together(bench, ("ann", None), ("bob", None))
     assert shown(answers)[0] is ClientErased
     assert isinstance(answers[1], Answered)
     assert await bench.recommender.clients.read(bench.recommender.principal("ann")) is None
     assert len((await bench.history("bob")).records) == 3
+
+
+async def test_an_answer_is_never_written_into_the_history_that_follows_an_erasure() -> None:
+    store = InterruptedStore()
+    bench = Bench(store)
+    for name in ("monday", "tuesday"):
+        await bench.full_round(name)
+    await bench.give_feedback(await bench.ask(), 1.0)
+
+    async def begin_anew() -> None:
+        elsewhere = bench.another()
+        await elsewhere.recommender.forget("ann")
+        for _ in range(2):
+            await elsewhere.give_feedback(await elsewhere.ask(), 1.0)
+
+    # The new history is as long as the one that was read.
+    store.before_write = (8, begin_anew())
+    (answer,) = await together(bench, ("ann", None))
+    assert isinstance(answer, ClientErased)
+    assert len((await bench.history()).records) == 2
+
+
+async def test_a_history_begun_during_an_erasure_is_not_left() -> None:
+    store = InterruptedStore()
+    bench = Bench(store)
+    await bench.full_round("monday")
+
+    async def erase() -> None:
+        await Tombstones(store).mark(bench.recommender.principal("ann"))
+        await bench.another().recommender.forget("ann")
+
+    store.before_write = (MARK_BYTES, erase())
+    answers = await together(bench, ("ann", None), ("bob", None))
+    assert shown(answers) == [ClientErased, "monday"]
+    assert await bench.recommender.clients.read(bench.recommender.principal("ann")) is None
+    (again,) = await together(bench, ("ann", None))
+    assert isinstance(again, Answered)
+
+
+async def test_a_turn_of_known_clients_asks_the_store_twice() -> None:
+    """Once to read, with how often votes were erased; once to write, with the voters' ledger."""
+    store = CountingStore()
+    bench = Bench(store, stored_document(privacy={"budget": {"epsilon": 1e3, "delta": 1e-6}}))
+    for name in ("monday", "tuesday"):
+        await bench.full_round(name)
+        await bench.ask("somebody else", round=name)
+    for name in ("monday", "tuesday"):
+        store.calls.clear()
+        await together(bench, *((f"client {number}", name) for number in range(20)))
+    assert store.calls == ["read_pages", "versions", "write_pages", "ledgers"]
 
 
 class LosingStore(MemoryStore):
@@ -113,12 +164,24 @@ class LosingStore(MemoryStore):
         super().__init__()
         self.lost: set[bytes] = set()
 
-    async def append_page(  # type: ignore[override]
-        self, *, page: bytes, content: bytes, expected: int | None = None
-    ) -> int | None:
-        if page in self.lost:
-            raise StoreUnavailable
-        return await super().append_page(page=page, content=content, expected=expected)
+    async def write_pages(  # type: ignore[override]
+        self, writes: Sequence[PageWrite]
+    ) -> Sequence[Written | DiscreetError]:
+        kept = iter(await super().write_pages([one for one in writes if one.page not in self.lost]))
+        return [StoreUnavailable() if one.page in self.lost else next(kept) for one in writes]
+
+
+class CountingStore(MemoryStore):
+    """Notes what it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[str] = []
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in OPERATIONS:
+            self.calls.append(name)
+        return super().__getattribute__(name)
 
 
 async def test_an_answer_whose_fate_is_unknown_is_not_shown_and_harms_nobody() -> None:

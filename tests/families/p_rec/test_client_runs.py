@@ -70,8 +70,8 @@ async def test_an_answer_that_was_not_stored_is_not_counted_twice(bench: Bench) 
     recommender = bench.recommender
     question = recommender.question(Ask(recommender=NAME, client="ann"))
     own = await recommender.clients.prepare(question.client, None)
-    assert await recommender._pay(question, own.history)
-    assert await recommender._pay(question, own.history)
+    assert await recommender._pay([(question, own.history)]) == [True]
+    assert await recommender._pay([(question, own.history)]) == [True]
     answer = await bench.ask()
     assert answer.decision.personalised
     assert runs_paid(bench, bench.spent(answer)) == 1

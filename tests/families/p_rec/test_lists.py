@@ -180,7 +180,7 @@ async def test_an_opinion_that_comes_while_the_next_answer_is_stored_is_not_lost
     first = await given(bench, None, None)
     await split_round(bench, "tuesday")
     # Just before the next answer is written, another worker takes a like of the last object.
-    store.before_write = (2, other.give_feedback(first, 1.0, item=first.decision.items[1]))
+    store.before_write = (32, other.give_feedback(first, 1.0, item=first.decision.items[1]))
     await bench.ask(limit=2, round="tuesday")
     history = await bench.history()
     found = history.find(0)

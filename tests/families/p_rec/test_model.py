@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.families.p_rec.credits import Ballots, Credits
-from discreet.families.p_rec.model import DrawnObjects, RoundQuestion, RunView, begin_run, draw
+from discreet.families.p_rec.model import DrawnObjects, RoundQuestion, RunView, begin_runs, draw
 from discreet.families.p_rec.run_parameters import RunParameters, VotingParameters, parameters_for
 from discreet.privacy.noise import NoiseSource
 from discreet.research.noise import SeededNoise
@@ -36,7 +36,7 @@ class Play:
     def __init__(self, *, peers: int, others: int, rounds: int, seed: int) -> None:
         run, noise, rng = run_of(), SeededNoise(seed), np.random.default_rng(seed)
         self.credits, self.lost, self.ended = fresh(), 0, False
-        offset = begin_run(run, noise)
+        (offset,) = begin_runs(run, 1, noise)
         for _ in range(rounds):
             wanted = int(rng.integers(3))
             theirs = rng.integers(1, 4, others)
@@ -75,7 +75,7 @@ class TestDraw:
         nobody = np.zeros(4000, dtype=np.uint8)
         for seed in range(20):
             noise = SeededNoise(seed)
-            offset = begin_run(run, noise)
+            (offset,) = begin_runs(run, 1, noise)
             assert drawn_from(run, fresh(), offset, everybody, noise).used_votes
             assert not drawn_from(run, fresh(), offset, nobody, noise).used_votes
 
@@ -87,7 +87,7 @@ class TestDraw:
         ballots = np.ones(voters, dtype=np.uint8)
         noise = SeededNoise(5)
         passed = sum(
-            drawn_from(run, fresh(), begin_run(run, noise), ballots, noise).used_votes
+            drawn_from(run, fresh(), begin_runs(run, 1, noise)[0], ballots, noise).used_votes
             for _ in range(1000)
         )
         # 500 +- 16; the half-step below the threshold moves it by less than ten.

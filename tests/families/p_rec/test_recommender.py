@@ -9,6 +9,7 @@ import pytest
 
 from discreet.errors import (
     BudgetExhausted,
+    DiscreetError,
     InvalidArgument,
     NothingToRecommend,
     StoreUnavailable,
@@ -22,6 +23,7 @@ from discreet.families.questions import Answered, Ask
 from discreet.research.noise import SeededNoise
 from discreet.state.memory import MemoryStore
 from discreet.state.ready import Failed
+from discreet.state.stores import PageWrite, Written
 from tests.families.p_rec.conftest import (
     NAME,
     VOTERS,
@@ -289,7 +291,7 @@ class TestSeveralWorkers:
         async def answer_elsewhere() -> None:
             shown.append(await bench.another().ask())
 
-        store.before_append = (8, answer_elsewhere())
+        store.before_write = (8, answer_elsewhere())
         answer = await bench.ask()
         assert [one.outcome for one in shown] == [AnswerOutcome.PERSONALISED]
         assert answer.outcome is AnswerOutcome.REPEATED
@@ -303,8 +305,8 @@ class TestSeveralWorkers:
             await bench.full_round(name)
         first = await bench.ask(round="one")
         liked = float(first.decision.items == ("a",))
-        # Two writes at once are an answer that goes past a pending one.
-        store.before_write = (2, bench.another().give_feedback(first, liked))
+        # Two records at once are an answer that goes past a pending one.
+        store.before_write = (16, bench.another().give_feedback(first, liked))
         second = await bench.ask(round="two")
         assert second.decision.personalised
         [_, given, _] = (await bench.history()).records
@@ -321,17 +323,17 @@ class TestSeveralWorkers:
 
 
 class FailingStore(MemoryStore):
-    """Loses the connection at the next appending of so many bytes."""
+    """Loses the connection at the next write of so many bytes."""
 
     fails_at = 0
 
-    def append_page(
-        self, *, page: bytes, content: bytes, expected: int | None = None
-    ) -> Awaitable[int | None]:
-        if len(content) == self.fails_at:
+    def write_pages(
+        self, writes: Sequence[PageWrite]
+    ) -> Awaitable[Sequence[Written | DiscreetError]]:
+        if self.fails_at in [len(each.content) for each in writes]:
             self.fails_at = 0
             return Failed(StoreUnavailable())
-        return super().append_page(page=page, content=content, expected=expected)
+        return super().write_pages(writes)
 
 
 class TestLostStore:

@@ -187,7 +187,7 @@ class TestErasing:
         bench = Bench(store)
         await bench.round("monday")
         await bench.votes("monday", {"ann": "b"})
-        store.before_write = (1, bench.another().recommender.forget("ann"))
+        store.before_write = (2, bench.another().recommender.forget("ann"))
         await bench.votes("monday", {"ann": "a", "bob": "a"})
         assert await page(bench) == bytes([1, 0, 1])
 

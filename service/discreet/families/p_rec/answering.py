@@ -6,14 +6,18 @@ worker was faster than is thrown away unseen. So nobody is shown two draws of on
 history lacks an answer that was shown. Answering the same round again shows the same object.
 
 Each step is taken for all questions of a turn before the next one is, so that the store is asked
-once a step and the noise of all tests is drawn at once. A client who asks twice in one turn is
-answered twice, one after the other.
+once a step and the noise of all tests is drawn at once: once to read the histories, once to write
+the answers, and where runs begin, once for each of the two accounts. A client who asks twice in one
+turn is answered twice, one after the other.
+
+An answer is written only behind the history from which it was drawn (`ClientStates.writing`), so an
+erasure that comes first leaves it nowhere to go; one that comes later finds it. Only where a
+request begins a history, the client's erasures are counted before and after (`state.tombstones`).
 """
 
-import asyncio
-from collections.abc import Awaitable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 from discreet.errors import BudgetExhausted, ClientErased, DiscreetError, NothingToRecommend
 from discreet.families.budgets import FREE, BudgetPolicy
@@ -21,25 +25,23 @@ from discreet.families.contract import Recommender
 from discreet.families.observer import AnswerOutcome, FamilyCounter
 from discreet.families.p_rec.clients import (
     NO_RUN_LEFT,
+    ClientState,
     ClientStates,
     OwnRound,
     tried_awaiting,
-    was_kept,
 )
 from discreet.families.p_rec.document import VotersDocument
 from discreet.families.p_rec.history import ClientAnswer, ClientHistory, RunRecord
-from discreet.families.p_rec.model import RoundQuestion, begin_run, draw
+from discreet.families.p_rec.model import RoundQuestion, begin_runs, draw
 from discreet.families.p_rec.run_parameters import RunParameters
 from discreet.families.questions import Answered, Decision, Opens, Question, RetryMark
 from discreet.privacy.charges import Charge, Limit
 from discreet.privacy.noise import NoiseSource
-from discreet.state.stores import Debit
-from discreet.state.tombstones import Tombstones
-
-T = TypeVar("T")
+from discreet.state.stores import Debit, Debited, Ledger
 
 _ONE_RUN = Charge(nano_epsilon=1, nano_rho=1)
 """A run in a client's account: it counts runs, so that no erasure or other worker begins anew."""
+_ERASED = "the client was erased while this was being answered"
 _UNANSWERED = NothingToRecommend("nothing was decided for this question")
 """Stands where no answer has been written yet."""
 
@@ -65,7 +67,6 @@ class DrawingRecommender(Recommender[RunParameters]):
     population: bytes
     """and whose ledger that is."""
     clients: ClientStates
-    tombstones: Tombstones
 
     async def answer(
         self,
@@ -81,51 +82,60 @@ class DrawingRecommender(Recommender[RunParameters]):
             some = await self._answer([asked[row] for row in rows])
             for row, answer in zip(rows, some, strict=True):
                 answers[row] = answer
-        # Read last, so that it has the debits of all these answers.
-        (ledger,) = await self.store.ledgers([self.population])
-        return [
-            one._replace(ledger=ledger) if isinstance(one, Answered) else one for one in answers
-        ]
+        return answers
 
     async def _answer(
         self, questions: Sequence[VotersQuestion]
     ) -> Sequence[Answered | DiscreetError]:
         """Answer questions of different clients."""
-        clients = [question.client for question in questions]
-        before = await self.tombstones.counts(clients)
-        async with self.clients.turns(clients):
-            answers = await self._answer_in_turn(questions)
-        after = await self.tombstones.counts(clients)
-        for row, client in enumerate(clients):
-            if after[row] != before[row]:
-                await self.clients.forget(client)
-                answers[row] = ClientErased("the client was erased while this was being answered")
+        answers: list[Answered | DiscreetError] = [_UNANSWERED] * len(questions)
+        begun: dict[int, ClientState] = {}
+        left: Sequence[int] = range(len(questions))
+        async with self.clients.turns.hold([question.client for question in questions]):
+            while left:
+                asked = [questions[row] for row in left]
+                own = await self.clients.prepare_each([(one.client, one.round) for one in asked])
+                again = []
+                for row, one, answer in zip(
+                    left, own, await self._draw_once(asked, own), strict=True
+                ):
+                    if isinstance(one, OwnRound) and one.state.erasures is not None:
+                        begun[row] = one.state
+                    if answer is None:
+                        # Another worker was faster: what it wrote is read next.
+                        self.clients.drop(questions[row].client)
+                        again.append(row)
+                    else:
+                        answers[row] = answer
+                left = again
+        for row in await self._erased_since(questions, begun):
+            await self.clients.forget(questions[row].client)
+            answers[row] = ClientErased(_ERASED)
         return answers
 
-    async def _answer_in_turn(
-        self, questions: Sequence[VotersQuestion]
-    ) -> list[Answered | DiscreetError]:
-        answers: dict[int, Answered | DiscreetError] = {}
-        while left := [row for row in range(len(questions)) if row not in answers]:
-            asked = [questions[row] for row in left]
-            own = await self.clients.prepare_each([(one.client, one.round) for one in asked])
-            for row, answer in zip(left, await self._draw_once(asked, own), strict=True):
-                if answer is None:
-                    # Another worker was faster: what it wrote is read next.
-                    self.clients.drop(questions[row].client)
-                else:
-                    answers[row] = answer
-        return [answers[row] for row in range(len(questions))]
+    async def _erased_since(
+        self, questions: Sequence[VotersQuestion], begun: dict[int, ClientState]
+    ) -> list[int]:
+        """Return whose histories were begun here, by row, and were to be erased meanwhile."""
+        if not begun:
+            return []
+        counts = await self.clients.tombstones.counts([questions[row].client for row in begun])
+        erased = []
+        for (row, state), count in zip(begun.items(), counts, strict=True):
+            if count != state.erasures:
+                erased.append(row)
+            state.erasures = None
+        return erased
 
     async def read_own(self, questions: Sequence[Question]) -> Sequence[OwnRound | DiscreetError]:
         """Return the round that each question is about, as its client's run sees it."""
 
         async def one(question: Question) -> OwnRound:
             assert isinstance(question, VotersQuestion)
-            async with self.clients.turn(question.client):
+            async with self.clients.turns.hold([question.client]):
                 return await self.clients.prepare(question.client, question.round)
 
-        return await each_of(map(one, questions))
+        return [await tried_awaiting(one(question)) for question in questions]
 
     async def _draw_once(
         self, questions: Sequence[VotersQuestion], own: Sequence[OwnRound | DiscreetError]
@@ -136,26 +146,35 @@ class DrawingRecommender(Recommender[RunParameters]):
         ]
         ready = {row: one for row, one in enumerate(own) if not isinstance(one, DiscreetError)}
         begun = await self._begin_runs(questions, ready, answers)
-        rows = list(ready)
+        rows, clients = list(ready), self.clients
         decisions = self.decide(
             self.current.model, [questions[row] for row in rows], list(ready.values()), self.noise
         )
-        keeping = []
+        drawn = []
         for row, decision in zip(rows, decisions, strict=True):
             one = ready[row]
-            if one.kept is not None:
-                answers[row] = Answered(decision, AnswerOutcome.REPEATED)
-                continue
-            slots = [choice.slot for choice in decision.choices]
-            answer = ClientAnswer.new(one.round.number, slots, decision.personalised)
-            kept = self.clients.keep(questions[row].client, one, begun.get(row), answer)
-            keeping.append((row, decision, kept))
-        for row, decision, kept in keeping:
-            written = await tried_awaiting(kept)
-            if isinstance(written, DiscreetError):
-                answers[row] = written
-            elif was_kept(written):
-                answers[row] = self._drawn(ready[row], decision, row in begun)
+            if one.kept is None:
+                slots = [choice.slot for choice in decision.choices]
+                answer = ClientAnswer.new(one.round.number, slots, decision.personalised)
+                drawn.append((row, decision, (questions[row].client, one, begun.get(row), answer)))
+        writing = self.store.write_pages([clients.writing(*what) for _, _, what in drawn])
+        # Read after the debits of all these answers.
+        reading = self.store.ledgers([self.population])
+        written = await writing
+        (ledger,) = await reading
+        for row, decision in zip(rows, decisions, strict=True):
+            if ready[row].kept is not None:
+                answers[row] = Answered(decision, AnswerOutcome.REPEATED, FREE, ledger)
+        for (row, decision, what), outcome in zip(drawn, written, strict=True):
+            if isinstance(outcome, DiscreetError):
+                answers[row] = outcome
+            elif outcome.done:
+                clients.wrote(*what)
+                answers[row] = self._drawn(ready[row], decision, row in begun, ledger)
+            elif not outcome.found.startswith(ready[row].history.mark):
+                answers[row] = ClientErased(_ERASED)
+            if not isinstance(answers[row], Answered):
+                clients.drop(questions[row].client)
         return answers
 
     async def _begin_runs(
@@ -166,20 +185,25 @@ class DrawingRecommender(Recommender[RunParameters]):
     ) -> dict[int, RunRecord]:
         """Begin runs where none is under way, and can be paid for; whoever is refused is told."""
         due = [row for row, one in ready.items() if one.kept is None and not one.paid]
-        paid = await each_of(self._pay(questions[row], ready[row].history) for row in due)
-        begun = {}
+        if not due:
+            return {}
+        paid = await self._pay([(questions[row], ready[row].history) for row in due])
+        begins = []
         for row, outcome in zip(due, paid, strict=True):
             if isinstance(outcome, DiscreetError):
                 answers[row] = outcome
                 del ready[row]
             elif outcome:
-                one, begun[row] = ready[row], RunRecord(begin_run(self.run, self.noise))
-                assert one.view is not None, "only a run that was paid for can have ended"
-                view = replace(one.view, offset=begun[row].offset)
-                ready[row] = replace(one, paid=True, position=one.position + 1, view=view)
+                begins.append(row)
+        begun = {}
+        for row, offset in zip(begins, begin_runs(self.run, len(begins), self.noise), strict=True):
+            one, begun[row] = ready[row], RunRecord(offset)
+            assert one.view is not None, "only a run that was paid for can have ended"
+            view = one.view._replace(offset=offset)
+            ready[row] = one._replace(paid=True, position=one.position + 1, view=view)
         return begun
 
-    def _drawn(self, own: OwnRound, decision: Decision, begun: bool) -> Answered:
+    def _drawn(self, own: OwnRound, decision: Decision, begun: bool, ledger: Ledger) -> Answered:
         """Return an answer that was stored, and count what became of the client's run."""
         if begun:
             self._count_run("begun")
@@ -188,7 +212,7 @@ class DrawingRecommender(Recommender[RunParameters]):
         if own.paid and own.view is not None and not decision.personalised:
             self._count_run("ended")
         used = AnswerOutcome.PERSONALISED if decision.personalised else AnswerOutcome.DEGRADED
-        return Answered(decision, used, self.run_charge if begun else FREE)
+        return Answered(decision, used, self.run_charge if begun else FREE, ledger)
 
     def decide(
         self,
@@ -214,35 +238,42 @@ class DrawingRecommender(Recommender[RunParameters]):
             for question, one in zip(questions, own, strict=True)
         ]
 
-    async def _pay(self, question: VotersQuestion, history: ClientHistory) -> bool:
-        """Count a run of the client's, and debit it to the voters' ledger; tell whether both went.
+    async def _pay(
+        self, runs: Sequence[tuple[VotersQuestion, ClientHistory]]
+    ) -> list[bool | DiscreetError]:
+        """Count a run of each client's, and debit it to the voters' ledger; tell whether both went.
 
-        The client's account comes first: whoever has no run left costs the voters nothing. The
+        The clients' accounts come first: whoever has no run left costs the voters nothing. The
         marker names this history and this run of it: if the debit is made and the answer is not
         stored, the next attempt is not debited again. One run is begun by it at most, because
         whoever stores its first answer makes the page longer.
         """
-        marker = history.mark + history.runs.to_bytes(4, "little")
         most = self.document.client_runs.most
-        for account, charge, limit in (
-            (question.runs, _ONE_RUN, Limit(nano_epsilon=most, nano_rho=most)),
-            (self.population, self.run_charge, self.voters_budget.limit),
+        own = Limit(nano_epsilon=most, nano_rho=most)
+        outcomes: list[bool | DiscreetError] = [True] * len(runs)
+        for accounts, charge, limit in (
+            ([question.runs for question, _ in runs], _ONE_RUN, own),
+            ([self.population] * len(runs), self.run_charge, self.voters_budget.limit),
         ):
-            debit = Debit(
-                *(account, charge, limit),
-                marker=marker,
-                marker_ttl=self.ttl,
-                purpose=self.purpose,
-            )
-            (debited,) = await self.store.spend([debit])
-            if isinstance(debited, DiscreetError):
-                raise debited
-            if not debited.granted:
-                self.observer.exhausted(recommender=self.name, algorithm=self.algorithm)
-                if self.refuses:
-                    raise BudgetExhausted(NO_RUN_LEFT)
-                return False
-        return True
+            due = [row for row, outcome in enumerate(outcomes) if outcome is True]
+            debits = []
+            for row in due:
+                history = runs[row][1]
+                marker = history.mark + history.runs.to_bytes(4, "little")
+                debit = Debit(accounts[row], charge, limit, marker=marker, marker_ttl=self.ttl)
+                debits.append(debit._replace(purpose=self.purpose))
+            debited = await tried_awaiting(self.store.spend(debits))
+            for place, row in enumerate(due):
+                one = debited if isinstance(debited, DiscreetError) else debited[place]
+                outcomes[row] = self._granted(one)
+        return outcomes
+
+    def _granted(self, debited: Debited | DiscreetError) -> bool | DiscreetError:
+        """Tell whether a run may begin, or why nothing is answered."""
+        if isinstance(debited, DiscreetError) or debited.granted:
+            return debited if isinstance(debited, DiscreetError) else True
+        self.observer.exhausted(recommender=self.name, algorithm=self.algorithm)
+        return BudgetExhausted(NO_RUN_LEFT) if self.refuses else False
 
     def _count_run(self, label: str) -> None:
         self.observer.count(recommender=self.name, what=FamilyCounter.CLIENT_RUNS, label=label)
@@ -258,13 +289,3 @@ def _apart(questions: Sequence[VotersQuestion]) -> list[list[int]]:
             parts.append([])
         parts[part].append(row)
     return parts
-
-
-async def each_of(attempts: Iterable[Awaitable[T]]) -> list[T | DiscreetError]:
-    """Return what became of each, errors of ours among them; raise any other error."""
-    outcomes: list[T | DiscreetError] = []
-    for outcome in await asyncio.gather(*attempts, return_exceptions=True):
-        if isinstance(outcome, BaseException) and not isinstance(outcome, DiscreetError):
-            raise outcome
-        outcomes.append(outcome)
-    return outcomes

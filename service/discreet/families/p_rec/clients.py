@@ -9,11 +9,10 @@ guards decide.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
-from weakref import WeakValueDictionary
+from typing import Any, NamedTuple, TypeVar
 
 from cachetools import LRUCache
 
@@ -31,9 +30,11 @@ from discreet.families.p_rec.learning import AnswerPlace
 from discreet.families.p_rec.model import RunView
 from discreet.families.p_rec.rounds import Round
 from discreet.families.p_rec.run_parameters import VotingParameters
+from discreet.families.p_rec.turns import ClientTurns
 from discreet.families.p_rec.votes import Votes
 from discreet.families.questions import Choice, Decision
-from discreet.state.stores import SHARDS, Written, shard_of
+from discreet.state.stores import SHARDS, PageWrite, shard_of
+from discreet.state.tombstones import Tombstones
 
 T = TypeVar("T")
 
@@ -54,13 +55,15 @@ class ClientState:
     """One client, as far as it was read.
 
     `credits` are those after the first `replayed` answers of a run. `basis` is the number of that
-    run, and how often votes had been erased.
+    run, and how often votes had been erased. `erasures` is how often the client had been erased
+    when this request began the history; None if it was there before.
     """
 
     history: ClientHistory
     credits: Credits | None = None
     basis: tuple[int, int] = (0, 0)
     replayed: int = 0
+    erasures: int | None = None
 
     @property
     def held_bytes(self) -> int:
@@ -69,22 +72,28 @@ class ClientState:
         return _OVERHEAD + credits + _RECORD_OVERHEAD * len(self.history.records)
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class OwnRound:
+class OwnRound(NamedTuple):
     """A client and the round to answer: all that a draw needs, and where the answer is stored.
 
     `kept` is the answer, if the round was answered before. `paid` is whether the answer belongs to
     a run that was paid for; if not, `view` is what such a run will see. `skipped` is the pending
-    answer that this one goes past.
+    answer that this one goes past, `passed` the same once it does, and `after` the credits then.
     """
 
-    history: ClientHistory
+    state: ClientState
     round: Round
     position: int
     paid: bool
     kept: ClientAnswer | None = None
     skipped: ClientAnswer | None = None
+    passed: ClientAnswer | None = None
     view: RunView | None = None
+    after: Credits | None = None
+
+    @property
+    def history(self) -> ClientHistory:
+        """The client's history."""
+        return self.state.history
 
     def decision(self, answer: ClientAnswer, limit: int) -> Decision:
         """Return what is shown of an answer."""
@@ -92,20 +101,15 @@ class OwnRound:
         reason = None
         if not answer.used_votes:
             reason = TOO_FEW_PEERS if self.paid else NO_RUN_LEFT
-        shown = answer.chosen[:limit]
+        shown, objects = answer.chosen[:limit], self.round.objects
         return Decision(
-            items=tuple(self.round.objects[chosen] for chosen in shown),
-            choices=tuple(Choice(slot=chosen, propensity=1.0) for chosen in shown),
+            items=tuple([objects[chosen] for chosen in shown]),
+            choices=tuple([Choice(chosen, 1.0) for chosen in shown]),
             personalised=answer.used_votes,
             note=place.encode(),
             reason=reason,
             round=self.round.id,
         )
-
-
-def was_kept(written: int | Written | None) -> bool:
-    """Tell whether an answer was written, and nothing else was written there before."""
-    return written.done if isinstance(written, Written) else written is not None
 
 
 async def tried_awaiting(attempt: Awaitable[T]) -> T | DiscreetError:
@@ -133,14 +137,9 @@ class ClientStates:
         self._states: LRUCache[bytes, ClientState] = LRUCache(
             MOST_CLIENT_BYTES, getsizeof=lambda state: state.held_bytes
         )
-        self._turns: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
-
-    def turn(self, client: bytes) -> asyncio.Lock:
-        """Return the lock under which this worker answers a client, one question at a time."""
-        lock = self._turns.get(client)
-        if lock is None:
-            lock = self._turns[client] = asyncio.Lock()
-        return lock
+        self.turns = ClientTurns()
+        """This worker answers a client one question at a time."""
+        self.tombstones = Tombstones(owner.store)
 
     def page(self, client: bytes) -> bytes:
         """Return the page of a client's history."""
@@ -149,20 +148,6 @@ class ClientStates:
     def _queue(self, part: int) -> bytes:
         """Return one part of the list of clients that have a history."""
         return self._key(b"clients", bytes([part]))
-
-    @asynccontextmanager
-    async def turns(self, clients: Sequence[bytes]) -> AsyncIterator[None]:
-        """Hold the turns of several clients, taken in one order: nobody waits in a circle."""
-        held: list[asyncio.Lock] = []
-        try:
-            for client in sorted(clients):
-                lock = self.turn(client)
-                await lock.acquire()
-                held.append(lock)
-            yield
-        finally:
-            for lock in held:
-                lock.release()
 
     async def read(self, client: bytes) -> ClientState | None:
         """Return the client as the store has it now; None if there is no history."""
@@ -174,20 +159,17 @@ class ClientStates:
         store = self._store
         known = [self._states.get(client) or ClientState(ClientHistory()) for client in clients]
         positions = [state.history.settled for state in known]
-        reading = [
-            # The mark last: if it is still the one we know, so was the history read before it.
-            (
-                store.read_page(page=page, start=ClientHistory.offset_of(position)),
-                store.read_page(page=page, start=0, end=MARK_BYTES),
-            )
-            for page, position in zip(map(self.page, clients), positions, strict=True)
-        ]
+        reading = store.read_pages(
+            pages=list(map(self.page, clients)),
+            head=MARK_BYTES,
+            starts=list(map(ClientHistory.offset_of, positions)),
+        )
         counting = store.versions(keys=[self._votes.erasures_key])
-        read = [(await content, await mark) for content, mark in reading]
+        read = await reading
         (erasures,) = await counting
         self._votes.notice_erasures(erasures)
         states: list[ClientState | None] = []
-        for client, state, position, (content, mark) in zip(
+        for client, state, position, (mark, content) in zip(
             clients, known, positions, read, strict=True
         ):
             if state.history.mark not in (b"", mark):
@@ -202,22 +184,32 @@ class ClientStates:
             states.append(state)
         return states
 
-    async def _create_each(self, clients: Sequence[bytes]) -> None:
-        """Begin clients' histories, where there are none."""
+    async def _create_each(self, clients: Sequence[bytes]) -> list[ClientState | None]:
+        """Begin clients' histories; None for those that another worker has begun meanwhile."""
         store = self._store
+        counting = self.tombstones.counts(clients)
         # Listed before they are there, so that removing the recommender finds them.
         listing = [
             store.put_message(queue=self._queue(shard_of(client)), name=client, content=b"1")
             for client in clients
         ]
+        erasures = await counting
         for listed in listing:
             await listed
-        beginning = [
-            store.append_page(page=self.page(client), content=os.urandom(MARK_BYTES), expected=0)
-            for client in clients
-        ]
-        for begun in beginning:
-            await begun
+        marks = [os.urandom(MARK_BYTES) for _ in clients]
+        begun = await store.write_pages(
+            [
+                PageWrite(self.page(client), 0, mark, long=0)
+                for client, mark in zip(clients, marks, strict=True)
+            ]
+        )
+        states: list[ClientState | None] = []
+        for mark, count, written in zip(marks, erasures, begun, strict=True):
+            if isinstance(written, DiscreetError):
+                raise written
+            fresh = ClientState(ClientHistory(mark), erasures=count)
+            states.append(fresh if written.done else None)
+        return states
 
     def _remember(self, client: bytes, state: ClientState) -> None:
         """Keep a client in memory if there is room, in place of those unused for the longest."""
@@ -240,8 +232,9 @@ class ClientStates:
             if not some:
                 return state.credits
             ballots = await self._votes.ballots([one.round for one in some])
-            # A long replay over votes in memory would keep other requests waiting.
-            await asyncio.sleep(0)
+            if len(some) == _REPLAYED_TOGETHER:
+                # A long replay over votes in memory would keep other requests waiting.
+                await asyncio.sleep(0)
             for one, votes in zip(some, ballots, strict=True):
                 state.credits.update(ballots=votes, liked=one.liked, disliked=one.disliked)
             state.replayed += len(some)
@@ -279,9 +272,9 @@ class ClientStates:
             if states[row] is None and not isinstance(one, DiscreetError)
         ]:
             clients = [asked[row][0] for row in fresh]
-            await self._create_each(clients)
-            for row, state in zip(fresh, await self.read_each(clients), strict=True):
-                states[row] = state
+            created = await self._create_each(clients)
+            for row, state in zip(fresh, created, strict=True):
+                states[row] = state or await self.read(asked[row][0])
         prepared: list[OwnRound | DiscreetError] = []
         for (client, _), state, one in zip(asked, states, rounds, strict=True):
             if isinstance(one, DiscreetError) or state is None:
@@ -297,19 +290,30 @@ class ClientStates:
         position, kept = history.find(one.number) or (len(history.records), None)
         paid = history.was_paid(position, horizon=self._voting.rounds)
         if kept is not None:
-            return OwnRound(history=history, round=one, position=position, paid=paid, kept=kept)
-        if self._closes:
+            return OwnRound(state, one, position, paid, kept)
+        if one.closed:
+            pass
+        elif self._closes:
             await self._votes.rounds.close(one)
         elif not await self._votes.rounds.is_closed(one):
             raise InvalidArgument("round", "is still open to votes: close it before asking from it")
-        return OwnRound(
-            history=history,
-            round=one,
-            position=position,
-            paid=paid,
-            skipped=history.pending,
-            view=await self._view(state, one, history.run() if paid else None),
-        )
+        pending = history.pending
+        passed = None if pending is None else pending.passed_over()
+        run = history.run() if paid else None
+        if run is not None and run.ended:
+            return OwnRound(state, one, position, paid, None, pending, passed)
+        after = credits = self._full_credits() if run is None else await self.credits(state, run)
+        if run is not None and passed is not None:
+            # On a copy: the client's opinion may still arrive before the answer is stored.
+            (votes,) = await self._votes.ballots([passed.round])
+            after = credits.copy()
+            after.update(ballots=votes, liked=passed.liked, disliked=passed.disliked)
+        (ballots,) = await self._votes.ballots([one.number])
+        tally = after.tally(ballots=ballots, objects=len(one.objects))
+        view = RunView(tally, 0 if run is None else run.offset)
+        if after is credits:
+            return OwnRound(state, one, position, paid, None, pending, passed, view)
+        return OwnRound(state, one, position, paid, None, pending, passed, view, after)
 
     async def _round(self, state: ClientState | None, round_id: str | None, many: int) -> Round:
         """Return the round that is asked for; `many` is how many there are."""
@@ -331,46 +335,37 @@ class ClientStates:
                 return one
         raise NothingToRecommend("there is no round that this client has not been answered from")
 
-    async def _view(self, state: ClientState, one: Round, run: CurrentRun | None) -> RunView | None:
-        """Return what a run, or a new one if None, sees of a round; None if the run has ended."""
-        if run is not None and run.ended:
-            return None
-        credits = self._full_credits() if run is None else await self.credits(state, run)
-        pending = state.history.pending
-        if run is not None and pending is not None:
-            # On a copy: the client's opinion may still arrive before the answer is stored.
-            (skipped,) = await self._votes.ballots([pending.round])
-            credits = credits.copy()
-            gone = pending.passed_over()
-            credits.update(ballots=skipped, liked=gone.liked, disliked=gone.disliked)
-        (ballots,) = await self._votes.ballots([one.number])
-        tally = credits.tally(ballots=ballots, objects=len(one.objects))
-        return RunView(tally, 0 if run is None else run.offset)
-
-    def keep(
+    def writing(
         self, client: bytes, own: OwnRound, begun: RunRecord | None, answer: ClientAnswer
-    ) -> Awaitable[int | Written | None]:
-        """Write an answer behind what was read; `was_kept` reads the store's answer.
+    ) -> PageWrite:
+        """Return how an answer is written behind what was read, if that still stands there.
 
-        Issued when called.
+        The mark is a guard, so that nothing follows from one history to the next.
         """
         page, history = self.page(client), own.history
         content = (b"" if begun is None else begun.encode()) + answer.encode()
-        if own.skipped is None:
-            return self._store.append_page(page=page, content=content, expected=history.length)
-        # The pending answer is also the guard: whoever goes on, or gives an opinion, changes it.
+        mark = (0, history.mark)
+        if own.skipped is None or own.passed is None:
+            return PageWrite(page, history.length, content, (mark,), history.length)
+        # Whoever goes on, or gives an opinion, changes the pending answer.
         pending = own.skipped.encode()
         at = history.length - len(pending)
-        return self._store.write_page(
-            page=page,
-            writes=[(at, own.skipped.passed_over().encode()), (history.length, content)],
-            guard=(at, pending),
-        )
+        return PageWrite(page, at, own.passed.encode() + content, (mark, (at, pending)))
+
+    def wrote(
+        self, client: bytes, own: OwnRound, begun: RunRecord | None, answer: ClientAnswer
+    ) -> None:
+        """Remember an answer that was written."""
+        state = own.state
+        state.history.add(own.passed, begun, answer)
+        if own.after is not None:
+            state.credits, state.replayed = own.after, state.replayed + 1
+        self._remember(client, state)
 
     async def forget(self, client: bytes) -> int:
         """Erase a client's history; return how many there were."""
         page = self.page(client)
-        async with self.turn(client):
+        async with self.turns.hold([client]):
             found = await self._store.read_page(page=page, start=0, end=1)
             await self._store.erase(keys=[page])
             await self._store.remove_message(queue=self._queue(shard_of(client)), name=client)

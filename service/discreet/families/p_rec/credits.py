@@ -11,7 +11,7 @@ credit there is. For the same reason one like counts where several objects were 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +30,7 @@ MOST_CREDIT = 65_535
 _Credit = npt.NDArray[np.unsignedinteger]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class VoteTally:
+class VoteTally(NamedTuple):
     """A round as one client sees it: the votes of those who count, and their credit in all."""
 
     votes: Counts
@@ -87,7 +86,7 @@ class Credits:
         if len(counted) > objects + 1:
             raise InvalidArgument("ballots", "must name objects of the round")
         worth = voting * (ballots != SILENT)
-        return VoteTally(counted[1:].astype(np.int64), int(worth.sum(dtype=np.int64)))
+        return VoteTally(counted[1:], int(np.add.reduce(worth, dtype=np.int64)))
 
     def update(
         self, *, ballots: Ballots, liked: int | None = None, disliked: Sequence[int] = ()
@@ -101,16 +100,26 @@ class Credits:
         self._reach(len(ballots))
         self._answered += 1
         voting, rest = self._sum[: len(ballots)], self._sum[len(ballots) :]
-        named = np.zeros(256, dtype=np.bool_)
-        named[[place + 1 for place in disliked]] = True
-        against = named[ballots]
-        loses = against | (ballots == SILENT) if liked is None else ballots != liked + 1
-        voting -= loses & (voting != 0)
-        if len(disliked):
+        against = np.zeros(0, dtype=np.bool_)
+        if len(disliked) == 1:
+            against = ballots == disliked[0] + 1
+        elif disliked:
+            named = np.zeros(256, dtype=np.bool_)
+            named[[place + 1 for place in disliked]] = True
+            against = named[ballots]
+        if liked is not None:
+            loses = ballots != liked + 1
+        else:
+            loses = ballots == SILENT
+            if disliked:
+                loses |= against
+        voting -= np.minimum(voting, loses)
+        if disliked:
             radius = self._radius[: len(ballots)]
-            radius -= against & (radius != 0)
+            radius -= np.minimum(radius, against)
             voting *= radius != 0
-        rest -= rest != 0
+        if len(rest):
+            rest -= np.minimum(rest, 1)
 
     def _reach(self, voters: int) -> None:
         """Make room for voters who were silent so far."""

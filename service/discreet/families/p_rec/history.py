@@ -11,19 +11,21 @@ objects, in their order; `more` says how many of them follow. Only the last answ
 some of the client's opinions.
 """
 
+import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 from discreet.errors import StateOverflow
 
 MARK_BYTES = 8
 RECORD_BYTES = 8
 _RUN = b"R"
+_RECORD = struct.Struct("<cBBBI")
 
 
-class ClientOpinion(Enum):
+class ClientOpinion(bytes, Enum):
     """What the client thought of an object. Skipped: the client went on without saying."""
 
     PENDING = b"p"
@@ -32,31 +34,30 @@ class ClientOpinion(Enum):
     SKIPPED = b"s"
 
 
-_LIKED = ClientOpinion.LIKED
+_LIKED, _PENDING = ClientOpinion.LIKED, ClientOpinion.PENDING
+_OPINIONS = {one.value: one for one in ClientOpinion}
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerRecord:
+class AnswerRecord(NamedTuple):
     """An object of an answer: the round's number, its place, and whether votes had a part in it."""
 
     round: int
     chosen: int
     used_votes: bool
-    opinion: ClientOpinion = ClientOpinion.PENDING
+    opinion: ClientOpinion = _PENDING
     more: int = 0
 
     def encode(self) -> bytes:
         """Return the record."""
-        head = self.opinion.value + bytes([self.chosen, self.used_votes, self.more])
-        return head + self.round.to_bytes(4, "little")
+        round, chosen, used_votes, opinion, more = self
+        return _RECORD.pack(opinion, chosen, used_votes, more, round)
 
     def with_opinion(self, opinion: ClientOpinion) -> "AnswerRecord":
         """Return it with the client's opinion."""
-        return replace(self, opinion=opinion)
+        return AnswerRecord(self.round, self.chosen, self.used_votes, opinion, self.more)
 
 
-@dataclass(frozen=True, slots=True)
-class ClientAnswer:
+class ClientAnswer(NamedTuple):
     """One answer: the records of its objects, in the order in which they are shown."""
 
     records: tuple[AnswerRecord, ...]
@@ -67,7 +68,7 @@ class ClientAnswer:
         last = len(chosen) - 1
         return cls(
             tuple(
-                AnswerRecord(round, place, used_votes, more=last - at)
+                AnswerRecord(round, place, used_votes, _PENDING, last - at)
                 for at, place in enumerate(chosen)
             )
         )
@@ -104,7 +105,7 @@ class ClientAnswer:
     @property
     def incomplete(self) -> bool:
         """Whether an opinion on one of its objects may still come."""
-        return any(one.opinion is ClientOpinion.PENDING for one in self.records)
+        return any(one.opinion is _PENDING for one in self.records)
 
     @property
     def awaited(self) -> bool:
@@ -115,20 +116,17 @@ class ClientAnswer:
         """Return it as it stands once the client goes on: no more opinions are taken."""
         return ClientAnswer(
             tuple(
-                one.with_opinion(ClientOpinion.SKIPPED)
-                if one.opinion is ClientOpinion.PENDING
-                else one
+                one.with_opinion(ClientOpinion.SKIPPED) if one.opinion is _PENDING else one
                 for one in self.records
             )
         )
 
     def encode(self) -> bytes:
         """Return its records."""
-        return b"".join(one.encode() for one in self.records)
+        return b"".join([one.encode() for one in self.records])
 
 
-@dataclass(frozen=True, slots=True)
-class RunRecord:
+class RunRecord(NamedTuple):
     """The beginning of a run that was paid for, with the noise of its threshold."""
 
     offset: int
@@ -147,19 +145,13 @@ HistoryRecord = AnswerRecord | RunRecord
 
 def decode_record(content: bytes) -> HistoryRecord:
     """Return the record in these eight bytes."""
-    if content[:1] == _RUN:
+    kind, chosen, used_votes, more, round = _RECORD.unpack(content)
+    if kind == _RUN:
         return RunRecord(int.from_bytes(content[1:], "little", signed=True))
-    return AnswerRecord(
-        round=int.from_bytes(content[4:], "little"),
-        chosen=content[1],
-        used_votes=bool(content[2]),
-        opinion=ClientOpinion(content[:1]),
-        more=content[3],
-    )
+    return AnswerRecord(round, chosen, bool(used_votes), _OPINIONS[kind], more)
 
 
-@dataclass(frozen=True, slots=True)
-class CurrentRun:
+class CurrentRun(NamedTuple):
     """The run that is under way: its number among the client's runs, its noise, its answers."""
 
     number: int
@@ -189,6 +181,8 @@ class ClientHistory:
         """Where answers begin, in order; and by the numbers of their rounds:"""
         self._positions: dict[int, int] = {}
         self._next_round = 0
+        self._last = b""
+        """The records of the last answer that was added here, as they were written."""
 
     @staticmethod
     def offset_of(position: int) -> int:
@@ -205,6 +199,24 @@ class ClientHistory:
         """How many records can never change: all, or all before the pending answer's."""
         return len(self.records) if self.pending is None else self._answers[-1]
 
+    def add(
+        self, passed: ClientAnswer | None, begun: RunRecord | None, answer: ClientAnswer
+    ) -> None:
+        """Add an answer that was written behind all that was read, and perhaps a run before it;
+        `passed` is the pending answer as the client went past it."""
+        records = self.records
+        if passed is not None:
+            records[self._answers[-1] :] = passed.records
+            self._given[-1] = passed
+        if begun is not None:
+            self._runs.append(len(records))
+            records.append(begun)
+        self._positions[answer.round] = len(records)
+        self._answers.append(len(records))
+        self._given.append(answer)
+        records += answer.records
+        self._last = answer.encode()
+
     @property
     def pending(self) -> ClientAnswer | None:
         """The last answer, if an opinion on it may still come."""
@@ -219,6 +231,9 @@ class ClientHistory:
 
     def read(self, content: bytes, *, position: int) -> None:
         """Take over a piece of the page that begins with the record at `position`."""
+        if content and content == self._last and position == self._answers[-1]:
+            return  # nothing was written since
+        self._last = b""
         # Only the last answer may have changed, by opinions: it keeps its round.
         del self.records[position:]
         kept = bisect_left(self._answers, position)
@@ -241,7 +256,7 @@ class ClientHistory:
         position = self._positions.get(number)
         if position is None or position >= len(self.records):
             return None
-        return position, self._answer(position)
+        return position, self._given[bisect_left(self._answers, position)]
 
     def next_round(self) -> int:
         """Return the number of the first round that was not answered."""

@@ -5,7 +5,7 @@ voters with this client (`credits`), which are computed from the history when th
 """
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from discreet.errors import InvalidArgument, UnknownDecision
 from discreet.families.p_rec.history import (
@@ -16,14 +16,13 @@ from discreet.families.p_rec.history import (
     ClientOpinion,
     decode_record,
 )
-from discreet.state.stores import ClaimOutcome, Pages
+from discreet.state.stores import ClaimOutcome, PageWrite, Written
 
 _PLACE = struct.Struct(f"<{MARK_BYTES}sII")
 _ERASED = "what is known about this client was erased"
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerPlace:
+class AnswerPlace(NamedTuple):
     """Where an answer stands: which history, which record of it, which round, how many objects.
 
     It travels in the recommendation id, beside the client's digest.
@@ -56,33 +55,33 @@ def opinion_of(reward: float) -> ClientOpinion:
     raise InvalidArgument("reward", "must be 1 (the client liked it) or 0 (disliked it)")
 
 
-async def write_opinion(
-    *,
-    store: Pages,
-    page: bytes,
-    place: AnswerPlace,
-    index: int,
-    shown: AnswerRecord,
-    opinion: ClientOpinion,
-) -> ClaimOutcome:
-    """Write the opinion where the object `shown` of an answer stands, unless there is one already.
+class WrittenOpinion(NamedTuple):
+    """An opinion on the object `shown` of an answer, and where that stands."""
 
-    Raises `UnknownDecision` if that history was erased.
-    """
-    if await store.read_page(page=page, start=0, end=MARK_BYTES) != place.mark:
-        raise UnknownDecision(_ERASED)
-    at = ClientHistory.offset_of(place.position + index)
-    written = await store.write_page(
-        page=page, writes=[(at, shown.with_opinion(opinion).encode())], guard=(at, shown.encode())
-    )
-    return ClaimOutcome.COUNTED if written.done else _compared(written.found, shown, opinion)
+    place: AnswerPlace
+    which: int
+    shown: AnswerRecord
+    opinion: ClientOpinion
 
+    def writing(self, page: bytes) -> PageWrite:
+        """Return how it is written, unless there is one already, or that history was erased."""
+        at = ClientHistory.offset_of(self.place.position + self.which)
+        told = self.shown.with_opinion(self.opinion).encode()
+        return PageWrite(page, at, told, ((0, self.place.mark), (at, self.shown.encode())))
 
-def _compared(found: bytes, shown: AnswerRecord, opinion: ClientOpinion) -> ClaimOutcome:
-    record = decode_record(found) if len(found) == RECORD_BYTES else None
-    if not isinstance(record, AnswerRecord) or record.with_opinion(ClientOpinion.PENDING) != shown:
-        raise UnknownDecision(_ERASED)
-    stands = record.opinion
-    if stands is ClientOpinion.SKIPPED:
-        stands = ClientOpinion.DISLIKED
-    return ClaimOutcome.DUPLICATE if stands is opinion else ClaimOutcome.CONFLICT
+    def outcome(self, written: Written) -> ClaimOutcome:
+        """Tell what became of it, or raise `UnknownDecision` if that history was erased."""
+        if written.done:
+            return ClaimOutcome.COUNTED
+        mark, found = written.found[:MARK_BYTES], written.found[MARK_BYTES:]
+        record = decode_record(found) if len(found) == RECORD_BYTES else None
+        if (
+            mark != self.place.mark
+            or not isinstance(record, AnswerRecord)
+            or record.with_opinion(ClientOpinion.PENDING) != self.shown
+        ):
+            raise UnknownDecision(_ERASED)
+        stands = record.opinion
+        if stands is ClientOpinion.SKIPPED:
+            stands = ClientOpinion.DISLIKED
+        return ClaimOutcome.DUPLICATE if stands is self.opinion else ClaimOutcome.CONFLICT

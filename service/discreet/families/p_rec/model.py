@@ -96,7 +96,6 @@ compose; they overlap in time, which the ledger's filters allow (`discreet.priva
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from discreet.families.p_rec.credits import VoteTally
@@ -105,16 +104,14 @@ from discreet.privacy.draw import draw_below
 from discreet.privacy.noise import NoiseSource
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RunView:
+class RunView(NamedTuple):
     """A round as one client's run sees it: the votes that count, and the threshold's noise."""
 
     tally: VoteTally
     offset: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RoundQuestion:
+class RoundQuestion(NamedTuple):
     """What is drawn from: a round of so many objects, and how many are wanted.
 
     Without a view, votes are not looked at: no run was paid for, or it has ended.
@@ -132,9 +129,10 @@ class DrawnObjects(NamedTuple):
     used_votes: bool
 
 
-def begin_run(parameters: RunParameters, noise: NoiseSource) -> int:
-    """Return the noise of a new run's threshold. It is secret: whoever knows it sees the test."""
-    return int(noise.discrete_laplace(scale=parameters.scale, size=1)[0])
+def begin_runs(parameters: RunParameters, many: int, noise: NoiseSource) -> list[int]:
+    """Return the noise of new runs' thresholds. It is secret: whoever knows it sees the test."""
+    drawn: list[int] = noise.discrete_laplace(scale=parameters.scale, size=many).tolist()
+    return drawn
 
 
 def draw(
@@ -145,18 +143,19 @@ def draw(
     After an answer that did not use votes the run has ended. The caller stores an answer before
     showing it, and asks for no more objects than the run was paid for.
     """
-    fresh = noise.discrete_laplace(scale=parameters.scale, size=len(questions))
+    tested = sum(question.view is not None for question in questions)
+    fresh = iter(noise.discrete_laplace(scale=parameters.scale, size=tested).tolist())
     rule = parameters.voting.rule(parameters.survivors)
     drawn = []
-    for question, noise_now in zip(questions, fresh.tolist(), strict=True):
-        view, limit = question.view, min(question.limit, question.objects)
-        if view is not None and _passes(parameters, view, noise_now):
+    for objects, view, limit in questions:
+        limit = min(limit, objects)
+        if view is not None and _passes(parameters, view, next(fresh)):
             chosen = rule.choose_several(votes=view.tally.votes, limit=limit, noise=noise).value
-            drawn.append(DrawnObjects(chosen, used_votes=True))
+            drawn.append(DrawnObjects(chosen, True))
         else:
-            left = list(range(question.objects))
-            random = tuple(left.pop(draw_below(len(left), noise)) for _ in range(limit))
-            drawn.append(DrawnObjects(random, used_votes=False))
+            left = list(range(objects))
+            random = tuple([left.pop(draw_below(len(left), noise)) for _ in range(limit)])
+            drawn.append(DrawnObjects(random, False))
     return drawn
 
 

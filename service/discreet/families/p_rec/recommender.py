@@ -10,12 +10,12 @@ from discreet.errors import (
 from discreet.families.budgets import UNPROTECTED, BudgetPolicy, PrivacyReport
 from discreet.families.cards import GuaranteeCard
 from discreet.families.observer import FamilyGauge
-from discreet.families.p_rec.answering import DrawingRecommender, VotersQuestion, each_of
-from discreet.families.p_rec.clients import ClientStates
+from discreet.families.p_rec.answering import DrawingRecommender, VotersQuestion
+from discreet.families.p_rec.clients import ClientStates, tried_awaiting
 from discreet.families.p_rec.document import VotersDocument
 from discreet.families.p_rec.guarantee import guarantee_card
 from discreet.families.p_rec.history import AnswerRecord
-from discreet.families.p_rec.learning import AnswerPlace, opinion_of, write_opinion
+from discreet.families.p_rec.learning import AnswerPlace, WrittenOpinion, opinion_of
 from discreet.families.p_rec.run_parameters import RunParameters, VotingParameters, parameters_for
 from discreet.families.p_rec.votes import Votes
 from discreet.families.questions import (
@@ -31,8 +31,7 @@ from discreet.families.questions import (
 from discreet.families.resources import Resources
 from discreet.families.stored import StoredDocument
 from discreet.privacy.noise import NoiseSource
-from discreet.state.stores import NO_CHARGE, Account, Learned, Ledger
-from discreet.state.tombstones import Tombstones
+from discreet.state.stores import NO_CHARGE, Account, Learned, Ledger, Written
 
 _POPULATION = "\0population"
 """Who pays, where a client's id would stand: no id begins like this, for ids are printable."""
@@ -76,7 +75,6 @@ class VotersRecommender(DrawingRecommender):
             closes=document.voting_ends == "first_answer",
         )
         self.offer(self.votes)
-        self.tombstones = Tombstones(resources.store)
         self._counted_at = float("-inf")
 
     def accounts(self) -> dict[str, BudgetPolicy]:
@@ -128,33 +126,42 @@ class VotersRecommender(DrawingRecommender):
         self, many: Sequence[PendingFeedback]
     ) -> list[Receipt | DiscreetError]:
         """Write each opinion into its client's history, once."""
-        outcomes = await each_of(self._write_opinion(one) for one in many)
+        opinions = [await tried_awaiting(self._opinion(one)) for one in many]
+        writes = [
+            told.writing(self.clients.page(one.pending.principal))
+            for one, told in zip(many, opinions, strict=True)
+            if not isinstance(told, DiscreetError)
+        ]
+        written = iter(await self.store.write_pages(writes))
         return [
-            await self._receipt(one, outcome) if isinstance(outcome, Learned) else outcome
-            for one, outcome in zip(many, outcomes, strict=True)
+            told
+            if isinstance(told, DiscreetError)
+            else await tried_awaiting(self._told(one, told, next(written)))
+            for one, told in zip(many, opinions, strict=True)
         ]
 
-    async def _write_opinion(self, one: PendingFeedback) -> Learned:
+    async def _told(
+        self, one: PendingFeedback, told: WrittenOpinion, written: Written | DiscreetError
+    ) -> Receipt | DiscreetError:
+        if isinstance(written, DiscreetError):
+            return written
+        learned = Learned(told.outcome(written), True, NO_CHARGE, Ledger())
+        return await self._receipt(one, learned)
+
+    async def _opinion(self, one: PendingFeedback) -> WrittenOpinion:
         pending, opinion = one.pending, opinion_of(one.feedback.reward)
         place = AnswerPlace.decode(pending.note)
         if one.feedback.item is not None:
             # So that `position_of` finds the objects' ids.
             await self.votes.rounds.by_number(place.round)
         index = self.position_of(pending, one.feedback.item)
-        claim = await write_opinion(
-            store=self.store,
-            page=self.clients.page(pending.principal),
-            place=place,
-            index=index,
-            shown=AnswerRecord(
-                place.round,
-                pending.choices[index].slot,
-                pending.personalised,
-                more=place.size - 1 - index,
-            ),
-            opinion=opinion,
+        shown = AnswerRecord(
+            place.round,
+            pending.choices[index].slot,
+            pending.personalised,
+            more=place.size - 1 - index,
         )
-        return Learned(claim, True, NO_CHARGE, Ledger())
+        return WrittenOpinion(place, index, shown, opinion)
 
     def shown_as(self, pending: PendingDecision, position: int, choice: Choice) -> str | None:
         """Return the id under which an object was shown, if this worker knows its round."""

@@ -17,8 +17,9 @@ from typing import Any
 
 from cachetools import LRUCache
 
-from discreet.errors import InvalidArgument
+from discreet.errors import DiscreetError, InvalidArgument
 from discreet.families.contract import Recommender
+from discreet.state.stores import PageWrite
 
 OPEN, CLOSED = b"\x01", b"\x02"
 HEAD = 1
@@ -123,7 +124,7 @@ class Rounds:
         if made is None or made.id != name or made.objects != tuple(objects):
             raise InvalidArgument("id", "already names a round with other objects")
         # After the objects: a page without them would take votes for nothing.
-        await self._store.append_page(page=self.page(number), content=OPEN, expected=0)
+        await self._open(self.page(number))
         self.changed = True
         return made, saved is not None
 
@@ -136,7 +137,13 @@ class Rounds:
                 one.closed = self.changed = True
             else:
                 # Making the round was interrupted before its page was there: nobody has voted.
-                await self._store.append_page(page=page, content=OPEN, expected=0)
+                await self._open(page)
+
+    async def _open(self, page: bytes) -> None:
+        """Begin a page of votes, unless there is one."""
+        (opened,) = await self._store.write_pages([PageWrite(page, 0, OPEN, long=0)])
+        if isinstance(opened, DiscreetError):
+            raise opened
 
     async def is_closed(self, one: Round) -> bool:
         """Tell whether voting has ended."""

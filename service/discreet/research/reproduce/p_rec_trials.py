@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.families.p_rec.credits import Ballots, Credits
-from discreet.families.p_rec.model import RoundQuestion, RunView, begin_run, draw
+from discreet.families.p_rec.model import RoundQuestion, RunView, begin_runs, draw
 from discreet.families.p_rec.run_parameters import RunParameters, VotingParameters
 from discreet.privacy.noise import NoiseSource
 from discreet.research.noise import SeededNoise
@@ -37,7 +37,7 @@ class ServedVotersRun:
         voting = parameters.voting
         self._parameters = parameters
         self._noise = noise
-        self._offset = begin_run(parameters, noise)
+        self._offset = begin_runs(parameters, 1, noise)[0]
         self._credits = Credits(diversity=voting.diversity, radius=voting.radius)
         self.ended = False
 

@@ -211,15 +211,17 @@ class RedrawnRounds(VotersRecommender):
         noise: NoiseSource,
     ) -> list[Decision]:
         """Decide as if no answer had been kept."""
-        return super().decide(model, questions, [replace(one, kept=None) for one in own], noise)
+        return super().decide(model, questions, [one._replace(kept=None) for one in own], noise)
 
 
 class UnpaidRuns(VotersRecommender):
     """Begins runs though the voters' budget is spent."""
 
-    async def _pay(self, question: VotersQuestion, history: ClientHistory) -> bool:
-        await super()._pay(question, history)
-        return True
+    async def _pay(
+        self, runs: Sequence[tuple[VotersQuestion, ClientHistory]]
+    ) -> list[bool | DiscreetError]:
+        await super()._pay(runs)
+        return [True] * len(runs)
 
 
 class UncountedRuns(VotersRecommender):
