@@ -1,5 +1,6 @@
 """What all tests share: seeded properties, asyncio, what a test may need, no survivors."""
 
+import gc
 import os
 import tempfile
 from collections.abc import Iterator
@@ -26,6 +27,21 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("discreet")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep what all test files bring along out of the way of the garbage collector.
+
+    Modules live as long as the process. Whoever looks through memory, a test that calls
+    `gc.collect()` above all, would look through hundreds of megabytes of them every time.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """Every example of the API reference is sent to a running server, and works."""
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from discreet.cli import main
 from discreet.settings import Settings
 from tests.end_to_end.servers import Server, serving
 
-OPENAPI = create_app(Settings()).openapi()
 LATER = (
     "remove_experiment",
     "revoke_device",
@@ -43,9 +43,14 @@ EARLIER = ("put_recommender", "make_round", "post_votes", "add_items", "recommen
 """What has to be sent before others, or after them; the rest goes in between."""
 
 
+@cache
+def openapi() -> dict[str, Any]:
+    return create_app(Settings()).openapi()
+
+
 def operations(algorithm: str) -> dict[str, tuple[str, str, dict[str, Any]]]:
     """Return method, path and description of every operation of a tab, by its id."""
-    paths = described_for(OPENAPI, algorithm)["paths"]
+    paths = described_for(openapi(), algorithm)["paths"]
     return {
         operation["operationId"]: (method, path, operation)
         for path, methods in paths.items()

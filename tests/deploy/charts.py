@@ -53,6 +53,18 @@ def objects(text: str) -> Iterator[dict[str, Any]]:
     return (each for each in yaml.load_all(text, Loader=LOADER) if each)
 
 
+def fault_of(one: dict[str, Any], version: str) -> str:
+    """Return what a version of Kubernetes would refuse about an object, or nothing."""
+    # Imported here: it reads a grammar for a second, in every process that collects tests.
+    import kubernetes_validate
+
+    try:
+        kubernetes_validate.validate(one, version, strict=True)
+    except kubernetes_validate.ValidationError as error:
+        return str(error.message)
+    return ""
+
+
 def only(found: tuple[dict[str, Any], ...], kind: str, ending: str = "") -> dict[str, Any]:
     """Return the one object of a kind whose name ends so."""
     (one,) = [

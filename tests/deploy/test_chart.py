@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate
 import pytest
 import yaml
 
@@ -21,6 +20,7 @@ from tests.deploy.charts import (
     RELEASE,
     VERSIONS,
     breaches,
+    fault_of,
     helm,
     objects,
     only,
@@ -54,7 +54,7 @@ def test_every_object_is_valid(values: Path, version: str) -> None:
     found = rendered(values, version)
     for each in found:
         if each["kind"] not in CUSTOM:
-            kubernetes_validate.validate(each, version, strict=True)
+            assert fault_of(each, version) == ""
         where = each["metadata"].get("namespace")
         assert where in (NAMESPACE, "monitoring"), each["metadata"]["name"]
 
@@ -62,8 +62,7 @@ def test_every_object_is_valid(values: Path, version: str) -> None:
 def test_a_misspelt_field_would_be_found() -> None:
     planted = copy.deepcopy(only(rendered(DEFAULT), "Deployment"))
     planted["spec"]["template"]["spec"]["container"] = []
-    with pytest.raises(kubernetes_validate.ValidationError):
-        kubernetes_validate.validate(planted, VERSIONS[-1], strict=True)
+    assert "'container' was unexpected" in fault_of(planted, VERSIONS[-1])
 
 
 def test_the_defaults_are_complete(tmp_path: Path) -> None:
