@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.ports import free_port
-from tests.waiting import PATIENCE, PATIENT
+from tests.waiting import PATIENCE, PATIENT, wait_until_ready
 
 DISCREET = str(Path(sys.executable).parent / "discreet")
 
@@ -42,6 +41,7 @@ class Demo:
             json=body,
             headers={"Authorization": f"Bearer {key or self.key}"},
             timeout=120,
+            verify=False,  # there is no TLS here, and reading the authorities takes a while
         )
         assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
         is_json = "json" in answer.headers.get("content-type", "")
@@ -74,7 +74,7 @@ def demo_server(
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
     try:
         url = f"http://127.0.0.1:{port}"
-        _wait_until_ready(process, url, folder / "log")
+        wait_until_ready(process, f"{url}/health/ready", folder / "log")
         key = (folder / "demo-key").read_text().strip()
         yield Demo(url=url, key=key, data=folder, process=process)
     finally:
@@ -86,20 +86,6 @@ def demo_server(
             process.kill()
             process.wait()
             raise
-
-
-def _wait_until_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            pytest.fail(f"the demo ended with {process.returncode}:\n{log.read_text()}")
-        try:
-            if httpx.get(f"{url}/health/ready", timeout=30).status_code == 200:
-                return
-        except httpx.TransportError:
-            pass
-        time.sleep(0.05)
-    pytest.fail(f"the demo was not ready within {PATIENCE:.0f} s:\n{log.read_text()}")
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,13 @@ A limit only turns a test that would hang into one that fails. Nothing that work
 so no test is decided by time.
 """
 
+import http.client
+import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 PATIENCE = 180.0
 """Seconds to wait for what has to happen; it lies below the time that a test may take in all."""
@@ -31,3 +35,33 @@ def wait_for(
         assert time.monotonic() < deadline, f"waited in vain: {what}"
         time.sleep(pause)
     return found
+
+
+def wait_until_ready(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
+    """Return once a program that was started answers there with 200; whoever ended never will."""
+
+    def ready() -> bool:
+        code = process.poll()
+        assert code is None, f"the program ended with {code}"
+        return answers(url)
+
+    try:
+        wait_for(f"an answer from {url}", ready)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{log.read_text()}") from None
+
+
+def answers(url: str) -> bool:
+    """Tell whether somebody answers there with 200.
+
+    By hand: a client of httpx reads all certificate authorities first, 20 ms of CPU for each look.
+    """
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=30)
+    try:
+        connection.request("GET", parts.path)
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -4,7 +4,6 @@ import re
 import signal
 import stat
 import subprocess
-import time
 from pathlib import Path
 
 import httpx
@@ -12,7 +11,7 @@ import httpx
 from tests.end_to_end.servers import DISCREET, environment
 from tests.ports import free_port
 from tests.state.servers import valkey
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, wait_until_ready
 
 
 class Demo:
@@ -34,15 +33,7 @@ class Demo:
             )
         try:
             url = f"http://127.0.0.1:{port}"
-            deadline = time.monotonic() + PATIENCE
-            while True:
-                assert process.poll() is None, self.log.read_text()
-                assert time.monotonic() < deadline
-                try:
-                    httpx.get(f"{url}/health/ready", timeout=30).raise_for_status()
-                    break
-                except httpx.HTTPError:
-                    time.sleep(0.1)
+            wait_until_ready(process, f"{url}/health/ready", self.log)
             key = (self.data / "demo-key").read_text().strip()
             answer = httpx.post(
                 f"{url}/recommend",
