@@ -39,6 +39,8 @@ ITEMS = [
 ]
 FEATURES = {item["id"]: np.array(item["features"]) for item in ITEMS}
 KINDS = (np.array([0.5, 0.0]), np.array([-0.3, 0.4]))
+PAUSE = 0.03
+"""Between two questions: the servers shall be busy, and their processor need not be."""
 
 
 def local(hub: Server) -> dict[str, Any]:
@@ -79,7 +81,7 @@ class Load(threading.Thread):
         with httpx.Client(base_url=self.url, headers=headers, timeout=CALL_SECONDS) as client:
             while not self.over.is_set():
                 self.once(client)
-                time.sleep(0.01)
+                self.over.wait(PAUSE)
 
     def once(self, client: httpx.Client) -> None:
         user = self.rng.randrange(6)

@@ -92,6 +92,13 @@ class Server:
             return client.execute_command(*words)
 
 
+def left_unread(server: Server) -> None:
+    """Poll nothing until the server has answered everything, and for longer than a second."""
+    for _ in range(2):  # it answers in turns: what came before the first of these is answered
+        server.do("PING")
+    time.sleep(1.5)
+
+
 @contextlib.contextmanager
 def valkey(folder: Path, **options: str) -> Iterator[Server]:
     """Run one server; options are settings, with underscores for hyphens."""

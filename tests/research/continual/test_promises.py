@@ -197,13 +197,13 @@ class TestEverySum:
             releases(sums, huge, Impulse())
 
     def test_it_runs_on_the_noise_of_production(self, make: Make) -> None:
-        """Two runs of 40 coordinates agree in none: not even one in 2**20 steps of the grid.
+        """Two runs of 40 coordinates agree in hardly any: one step of the grid in 2**20 or so.
 
-        The chance that two honest runs agree somewhere is below 40 * 2**-20 / 2.
+        The chance that two honest runs agree in three is below 40**3 / 6 * 2**-60, or 1e-14.
         """
         sums = make(horizon=3, multiplier=1.0, dimension=40)
         one, two = (releases(sums, np.zeros((3, 40)), SystemNoise()) for _ in range(2))
-        assert (one[-1] != two[-1]).all()
+        assert (one[-1] == two[-1]).sum() < 3
         assert np.abs(one).max() < 40 * math.sqrt(max(sums.variance(t) for t in (1, 2, 3)))
 
     def test_steps_out_of_reach_have_no_variance(self, make: Make) -> None:

@@ -4,7 +4,6 @@ again by itself."""
 import asyncio
 import contextlib
 import signal
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from discreet.errors import StoreUnavailable
 from discreet.state.redis_store import RedisStore, open_store
 from discreet.state.stores import ClaimOutcome, Debit, Debited, Learned, Ledger, Store
 from tests.state.places import ADA, BLOCK, ONE, learn, record, released, spend, spent
-from tests.state.servers import Server, eventually, valkey
+from tests.state.servers import Server, eventually, left_unread, valkey
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -159,7 +158,7 @@ def test_a_loop_that_was_held_up_does_not_blame_the_server(
             pending = store.ledgers([ADA])
             await asyncio.sleep(0)  # the command is written, and answered while we are away
             await asyncio.sleep(0)
-            time.sleep(3)  # noqa: ASYNC251  the point
+            left_unread(server)
             assert list(await pending) == [Ledger()]
 
     server.do("FLUSHALL")

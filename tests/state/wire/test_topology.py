@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from discreet.state.wire import connection, reconnecting
 from discreet.state.wire.connection import PipelinedConnection
 from tests.state.doors import door
 from tests.state.places import BLOCK, record, released
-from tests.state.servers import Server, eventually, valkey
+from tests.state.servers import Server, eventually, left_unread, valkey
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -260,7 +259,7 @@ async def test_a_reply_that_lay_unread_is_no_reply_too_late(server: Server) -> N
         principals = names("frozen", 3)
         debiting = spend(client, principals)
         await asyncio.sleep(0)  # written
-        time.sleep(4.0)  # noqa: ASYNC251  nothing is polled meanwhile
+        left_unread(server)
         assert all(isinstance(each, Debited) for each in await debiting)
     async with opened(server.url) as client:
         assert await spent(client, principals) == [1, 1, 1]
