@@ -19,6 +19,7 @@ from discreet.state.stores import (
     FeedbackRecord,
     Learned,
     Ledger,
+    OwnRow,
     Store,
     shard_of,
 )
@@ -419,6 +420,10 @@ async def test_an_unreadable_index_learns_nothing(place: Place, server: Any, par
         ({"increments": {b"b": np.zeros(0, dtype=np.int32)}}, "increments"),
         ({"increments": {b"b": np.zeros(2, dtype=np.int64)}}, "increments"),
         ({"increments": {b"b": np.zeros((2, 3), dtype=np.int32)}}, "increments"),
+        ({"increments": {b"b": OwnRow(1, np.zeros(1, dtype=np.int64))}}, "increments"),
+        ({"increments": {OWN: OwnRow(0, np.zeros(1, dtype=np.int64))}}, "increments"),
+        ({"increments": {OWN: OwnRow(1, np.zeros(0, dtype=np.int64))}}, "increments"),
+        ({"increments": {OWN: OwnRow(1, np.zeros(1, dtype=np.int32))}}, "increments"),
         ({"increments": {b"b": np.zeros((2, 2, 1), dtype=np.int32)}}, "increments"),
         ({"increments": {b"b": np.array([[-1, 1]], dtype=np.int32)}}, "increments"),
         ({"increments": {b"b": np.array([[2**20, 1]], dtype=np.int32)}}, "increments"),

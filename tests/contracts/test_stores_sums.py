@@ -15,7 +15,9 @@ from discreet.state.stores import (
     ClaimOutcome,
     Learned,
     Ledger,
+    OwnRow,
     Store,
+    Vector,
     shard_of,
 )
 from tests.state.places import (
@@ -36,6 +38,12 @@ pytestmark = pytest.mark.anyio
 
 MOST = 2**63 - 1
 LEAST = -(2**63)
+FOLD = {
+    "generation": GENERATION,
+    "principal": ADA,
+    "before": np.ones(2, dtype=np.int64),
+    "after": np.ones(1, dtype=np.int64),
+}
 COUNTED = Learned(ClaimOutcome.COUNTED, True, Charge(), Ledger())
 
 
@@ -86,6 +94,63 @@ async def test_an_array_of_pairs_adds_to_the_fields_that_it_names(store: Store) 
     expected[[0, 3]] += [2 * least, 2 * (most + 1)]
     assert await own(store) == expected.tolist()
     assert await released(store, 1) == {BLOCK: expected.tolist()}
+
+
+def numbers(*values: int) -> Vector:
+    return np.array(values, dtype=np.int64)
+
+
+async def test_rows_are_kept_behind_own_sums_as_they_came(store: Store) -> None:
+    rows = [numbers(2**63 - 1, -(2**63)), numbers(7), numbers(-1, 0, 1)]
+    for place, row in enumerate(rows):
+        blocks = {OWN: OwnRow(4, row), BLOCK: [(0, 1)]}
+        assert await learn(store, record(blocks=blocks, claim=b"%d" % place)) == COUNTED
+    kept = [2**63 - 1, -(2**63), 7, -1, 0, 1]
+    assert await own(store) == [0, 0, 0, 0, *kept]
+    assert await released(store, 1) == {BLOCK: [3]}
+    # Sums before them are added to as ever, and rows lie behind longer sums than were expected.
+    await learn(store, record(blocks={OWN: [(1, 5)]}, claim=b"field"))
+    assert await own(store) == [0, 5, 0, 0, *kept]
+    await learn(store, record(blocks={OWN: [(2, 9)]}, claim=b"short", principal=BOB))
+    await learn(store, record(blocks={OWN: OwnRow(5, rows[1])}, claim=b"row", principal=BOB))
+    assert await own(store, BOB) == [0, 0, 9, 0, 0, 7]
+
+
+async def test_a_row_is_taken_back_with_what_overflows_beside_it(store: Store) -> None:
+    overflowing = [(0, 2**63 - 1), (0, 1)]
+    for principal in (ADA, BOB):
+        blocks = {OWN: OwnRow(3, numbers(4)), BLOCK: overflowing}
+        with pytest.raises(StateOverflow):
+            await learn(store, record(blocks=blocks, principal=principal))
+        assert await own(store, principal) == []
+        await learn(store, record(blocks={OWN: [(0, 1)]}, claim=b"first", principal=principal))
+    for principal, length in ((ADA, 1), (BOB, 3)):
+        blocks = {OWN: OwnRow(length, numbers(4)), BLOCK: overflowing}
+        with pytest.raises(StateOverflow):
+            await learn(store, record(blocks=blocks, claim=b"again", principal=principal))
+        assert await own(store, principal) == [1]
+
+
+async def test_own_sums_are_folded_while_they_begin_as_they_were_read(store: Store) -> None:
+    async def fold(before: Vector, after: Vector, generation: bytes = GENERATION) -> bool:
+        return await store.fold_own(
+            generation=generation, principal=ADA, before=before, after=after
+        )
+
+    assert not await fold(numbers(0), numbers(1)), "there are none"
+    assert list(await store.owners(generation=GENERATION)) == []
+    for place in range(3):
+        row = OwnRow(2, numbers(place, place))
+        await learn(store, record(blocks={OWN: row}, claim=b"%d" % place))
+    assert not await fold(numbers(0, 1), numbers(9))
+    assert not await fold(numbers(0, 0, 0, 0, 1, 1, 2, 2, 3), numbers(9))
+    assert not await fold(numbers(0, 0), numbers(9), generation=b"other")
+    assert await own(store) == [0, 0, 0, 0, 1, 1, 2, 2]
+    # What came after it was read stays behind it.
+    assert await fold(numbers(0, 0, 0, 0, 1, 1), numbers(-(2**63), 2**63 - 1))
+    assert await own(store) == [-(2**63), 2**63 - 1, 2, 2]
+    assert not await fold(numbers(0, 0, 0, 0, 1, 1), numbers(8, 9)), "it is folded once"
+    assert list(await store.owners(generation=GENERATION)) == [ADA]
 
 
 async def test_blocks_are_apart_and_come_in_ascending_order(store: Store) -> None:
@@ -292,6 +357,11 @@ async def test_sums_whose_total_leaves_64_bits_are_an_error(place: Place) -> Non
         ("own", {"generation": GENERATION, "principals": [b""]}, "principals"),
         ("owners", {"generation": b""}, "generation"),
         ("forget_own", {"generation": GENERATION, "principal": b""}, "principal"),
+        ("fold_own", FOLD | {"principal": b""}, "principal"),
+        ("fold_own", FOLD | {"generation": b""}, "generation"),
+        ("fold_own", FOLD | {"before": np.zeros(0, dtype=np.int64)}, "before"),
+        ("fold_own", FOLD | {"before": np.zeros(1)}, "before"),
+        ("fold_own", FOLD | {"after": np.zeros((1, 1), dtype=np.int64)}, "after"),
         ("erase_sums", {"generation": "text"}, "generation"),
     ],
 )

@@ -183,7 +183,7 @@ def local_books(server: Server) -> LocalBooks:
         assert isinstance(model, ObservationModel)
         return LocalBooks(
             source=generation.hex(),
-            counted=sum(int(one[0]) for one in own),
+            counted=int(recommender._ranking.own.steps(own)[:, 0].sum()),
             noted=int(model.reported.covered[:, 0].sum()),
             next_number=model.next_number,
             totals={one.update.members: one.update.steps.tolist() for one in model.updates},

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from discreet.privacy.charges import NEVER, UNLIMITED, Charge, Limit
 from discreet.state.codec import pack_vector
 from discreet.state.memory import MemoryStore
 from discreet.state.redis_store import RedisStore, open_store
-from discreet.state.stores import OWN, Account, Debit, FeedbackRecord, PageWrite, Store
+from discreet.state.stores import OWN, Account, Debit, FeedbackRecord, OwnRow, PageWrite, Store
 
 NAMESPACES = (f"model-{number}" for number in itertools.count())
 
@@ -28,6 +29,7 @@ CHARGE = st.builds(Charge, AMOUNT, AMOUNT, AMOUNT)
 LIMIT = st.builds(Limit, MOST, MOST, AMOUNT)
 INT64 = st.one_of(st.integers(-3, 3), st.sampled_from([2**62, -(2**62), 2**63 - 1, -(2**63)]))
 INCREMENTS = st.lists(st.tuples(st.integers(0, 4), INT64), min_size=1, max_size=4)
+NUMBERS = st.lists(INT64, min_size=1, max_size=3).map(partial(np.array, dtype=np.int64))
 NUMBER = st.integers(1, 4)
 OFFSET = st.sampled_from([0, 1, 2, 3, 5, 9, 200])
 DOCUMENT = st.sampled_from([b"one", b"two", b"\x00\xff"])
@@ -63,7 +65,8 @@ RECORD = st.builds(
     claim_ttl=st.just(3600),
     increments=st.dictionaries(
         st.sampled_from([OWN, b"x", b"y"]), INCREMENTS, min_size=1, max_size=3
-    ),
+    )
+    | st.fixed_dictionaries({OWN: st.builds(OwnRow, st.integers(1, 3), NUMBERS)}),
     charge=st.just(Charge()) | CHARGE,
     limit=st.just(Limit()) | LIMIT,
     window=WINDOW,
@@ -82,6 +85,7 @@ SUMS = st.one_of(
     calls("own", generation=NAME, principals=st.lists(NAME, max_size=3)),
     calls("owners", generation=NAME),
     calls("forget_own", generation=NAME, principal=NAME),
+    calls("fold_own", generation=NAME, principal=NAME, before=NUMBERS, after=NUMBERS),
     calls("erase_sums", generation=NAME),
 )
 PAGE_WRITE = st.builds(

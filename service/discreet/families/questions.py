@@ -11,7 +11,7 @@ from discreet.errors import InvalidArgument
 from discreet.families.budgets import PrivacyReport
 from discreet.families.observer import AnswerOutcome
 from discreet.privacy.charges import Charge
-from discreet.state.stores import NO_CHARGE, Increments, Ledger, OpenDecision
+from discreet.state.stores import NO_CHARGE, Increments, Ledger, OpenDecision, OwnRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,5 +257,5 @@ class Lesson(NamedTuple):
     """What feedback adds to fields of blocks, and the price of a client's first such record
     between two releases (`stores.FeedbackRecord`)."""
 
-    increments: Mapping[bytes, Increments]
+    increments: Mapping[bytes, Increments | OwnRow]
     charge: Charge = NO_CHARGE

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InvalidArgument, StateOverflow
-from discreet.state.stores import Debit, FeedbackRecord, PageWrite
+from discreet.state.stores import OWN, Debit, FeedbackRecord, OwnRow, PageWrite, Vector
 
 MOST_BLOCK = 32
 """Bytes of the name of a block of sums."""
@@ -21,6 +21,8 @@ MOST_DIGEST = 128
 """Bytes of whatever names something: a principal, a generation, a claim, a page, a lease."""
 MOST_FIELDS = 2**20
 """Fields of one vector: 8 MB, beyond which a store would stall everybody else to serve it."""
+MOST_ROW = 1_024
+"""Numbers of a row behind own sums."""
 MOST_DOCUMENT = 2**25
 """Bytes of a document, an answer or a secret."""
 MOST_BLOB = 2**26
@@ -149,6 +151,11 @@ def feedback_record(value: FeedbackRecord) -> FeedbackRecord:
         raise InvalidArgument("increments", "must add something")
     for block, increments in value.increments.items():
         _sized("increments", block, 0, MOST_BLOCK)
+        if isinstance(increments, OwnRow):
+            _whole("increments", increments.head, 1, MOST_FIELDS)
+            if block != OWN or not 1 <= vector("increments", increments.numbers).size <= MOST_ROW:
+                raise InvalidArgument("increments", "only own sums have rows, of a few numbers")
+            continue
         if isinstance(increments, np.ndarray):
             if increments.dtype != np.int32 or not 1 <= increments.size <= MOST_FIELDS:
                 raise InvalidArgument("increments", f"must be 1 to {MOST_FIELDS} 32-bit amounts")
@@ -163,6 +170,20 @@ def feedback_record(value: FeedbackRecord) -> FeedbackRecord:
             if type(amount) is not int or amount not in INT64:
                 raise InvalidArgument("increments", "amounts must be signed 64-bit integers")
     return value
+
+
+def vector(argument: str, value: Vector) -> Vector:
+    """Return a vector of 64-bit integers."""
+    if not isinstance(value, np.ndarray) or value.dtype != np.int64 or value.ndim != 1:
+        raise InvalidArgument(argument, "must be a vector of 64-bit integers")
+    return value
+
+
+def folded(before: Vector) -> Vector:
+    """Return what own sums are to begin with: something."""
+    if not vector("before", before).size:
+        raise InvalidArgument("before", "must be something: whoever has no sums has none to fold")
+    return before
 
 
 def _pairs(increments: npt.NDArray[np.int32]) -> None:

@@ -24,6 +24,7 @@ from discreet.state.stores import (
     Increments,
     Learned,
     Ledger,
+    OwnRow,
     Vector,
 )
 
@@ -194,6 +195,19 @@ class MemorySums(MemoryAwaiting):
         held = self._own.get(checks.digest("generation", generation), {})
         return Ready([held.get(each, NOTHING) for each in checks.digests("principals", principals)])
 
+    def fold_own(
+        self, *, generation: bytes, principal: bytes, before: Vector, after: Vector
+    ) -> Awaitable[bool]:
+        held = self._own.get(checks.digest("generation", generation), {})
+        found = held.get(checks.digest("principal", principal), NOTHING)
+        size = len(checks.folded(before))
+        checks.vector("after", after)
+        if not np.array_equal(found[:size], before):
+            return Ready(False)
+        held[principal] = joined = np.concatenate([after, found[size:]])
+        joined.setflags(write=False)
+        return Ready(True)
+
     def owners(self, *, generation: bytes) -> Awaitable[Sequence[bytes]]:
         return Ready(sorted(self._own.get(checks.digest("generation", generation), ())))
 
@@ -222,11 +236,16 @@ def nth_price(charge: Charge, count: int) -> Charge:
     )
 
 
-def added(before: Vector, increments: Increments) -> Vector:
+def added(before: Vector, increments: Increments | OwnRow) -> Vector:
     """Return a new, read-only vector with the increments added in turn, or raise StateOverflow.
 
     The vector that was there is never written to, because readers hold it.
     """
+    if isinstance(increments, OwnRow):
+        missing = np.zeros(max(0, increments.head - len(before)), dtype=np.int64)
+        longer = np.concatenate([before, missing, increments.numbers])
+        longer.setflags(write=False)
+        return longer
     if isinstance(increments, np.ndarray):
         rows = increments.tolist()
         increments = list(enumerate(rows)) if increments.ndim == 1 else rows

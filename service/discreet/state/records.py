@@ -6,12 +6,12 @@ import numpy as np
 
 from discreet.state import checks, scripts
 from discreet.state.client import StoreCommand, Word
-from discreet.state.codec import pack_row, pack_terms
+from discreet.state.codec import pack_row, pack_terms, pack_vector
 from discreet.state.debits import together
 from discreet.state.fence import StoreFence
 from discreet.state.keys import StoreKeys, open_name
 from discreet.state.redis_commands import FencedCall
-from discreet.state.stores import NO_CHARGE, FeedbackRecord, shard_of
+from discreet.state.stores import NO_CHARGE, FeedbackRecord, OwnRow, shard_of
 
 _AMOUNTS = 32
 """Of a record that take the store as long as one debit."""
@@ -61,6 +61,9 @@ def _call(records: Sequence[FeedbackRecord], keys: StoreKeys, fence: StoreFence)
             words += (open_name(principal, record.awaited), open_name(principal, claim))
             words.append(settled if record.settles else b"")
         for block, amounts in record.increments.items():
+            if isinstance(amounts, OwnRow):
+                words += (block, b">", amounts.head, pack_vector(amounts.numbers))
+                continue
             if isinstance(amounts, np.ndarray):
                 content = amounts.astype(">i4").tobytes()
                 words += (block, b"+", 0, content) if amounts.ndim == 1 else (block, b"*", content)

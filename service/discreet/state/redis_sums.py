@@ -6,11 +6,13 @@ recommender is in `redis_releases`.
 """
 
 from collections.abc import Awaitable, Sequence
+from hashlib import sha1
 
 from discreet.errors import DiscreetError
 from discreet.state import checks, replies, scripts
 from discreet.state.client import StoreCommand
 from discreet.state.codec import (
+    pack_vector,
     unpack_days,
     unpack_parts,
     unpack_vector,
@@ -70,6 +72,18 @@ class RedisSums(RedisCommands):
             for each in checks.digests("principals", principals)
         ]
         return self._ask_all(unpack_vector, [StoreCommand(key, (b"GET", key)) for key in keys])
+
+    def fold_own(
+        self, *, generation: bytes, principal: bytes, before: Vector, after: Vector
+    ) -> Awaitable[bool]:
+        checks.digest("generation", generation)
+        own = self._keys.own(shard_of(checks.digest("principal", principal)), generation)
+        begins = pack_vector(checks.folded(before))
+        # SHA-1 is what a script can compute; nothing is secured by it.
+        digest = sha1(begins, usedforsecurity=False).hexdigest().encode()
+        becomes = pack_vector(checks.vector("after", after))
+        call = scripts.FOLD_OWN.call((own + principal,), digest, len(begins), becomes)
+        return self._ask(bool, own, call)
 
     def forget_own(self, *, generation: bytes, principal: bytes) -> Awaitable[bool]:
         checks.digest("generation", generation)

@@ -115,6 +115,15 @@ Increments = Sequence[tuple[int, int]] | npt.NDArray[np.int32]
 amount for each of the block's fields."""
 
 
+class OwnRow(NamedTuple):
+    """Numbers that are kept as they are behind the first `head` fields of own sums and behind all
+    that were put there before. What they mean, and when they are added up (`fold_own`), is for
+    whoever gives them."""
+
+    head: int
+    numbers: npt.NDArray[np.int64]
+
+
 class FeedbackRecord(NamedTuple):
     """One piece of feedback: to be claimed once, paid for, and added to sums.
 
@@ -126,7 +135,8 @@ class FeedbackRecord(NamedTuple):
     `increments` adds amounts to fields of blocks: a block is named by its recommender's
     `generation` and a few bytes, or is the principal's `OWN`. An array of one axis has an amount
     for every field from the first on: that is quicker where most of them change. An array of two
-    has a field and its amount in each row.
+    has a field and its amount in each row. Where a record would add to thousands of own sums, an
+    `OwnRow` can stand for them.
 
     `awaited` is the decision that it is about, where decisions are awaited; the claim is then that
     name and two bytes of the item's place. While the decision is open, the reward is HELD. It is
@@ -139,7 +149,7 @@ class FeedbackRecord(NamedTuple):
     claim: bytes
     reward: int
     claim_ttl: int
-    increments: Mapping[bytes, Increments]
+    increments: Mapping[bytes, Increments | OwnRow]
     charge: Charge = NO_CHARGE
     limit: Limit = NO_LIMIT
     window: int = 0
@@ -229,6 +239,13 @@ class Sums(Protocol):
 
     def own(self, *, generation: bytes, principals: Sequence[bytes]) -> Awaitable[Sequence[Vector]]:
         """Return the own sums of these principals; who has none has an empty vector."""
+        ...
+
+    def fold_own(
+        self, *, generation: bytes, principal: bytes, before: Vector, after: Vector
+    ) -> Awaitable[bool]:
+        """Put `after` in the place of `before` if a principal's own sums still begin with it; tell
+        whether they did. What came behind it meanwhile stays."""
         ...
 
     def owners(self, *, generation: bytes) -> Awaitable[Sequence[bytes]]:

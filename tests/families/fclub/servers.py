@@ -175,11 +175,8 @@ async def total_sums(server: ClusterRecommender) -> list[int]:
 
 
 async def _added_up(server: ClusterRecommender, principals: Sequence[bytes]) -> list[int]:
-    total = np.zeros(6, dtype=np.int64)
-    for row in await server.store.own(generation=server.generation, principals=principals):
-        few = row[:6]
-        total[: len(few)] += few
-    steps: list[int] = total.tolist()
+    found = await server.store.own(generation=server.generation, principals=principals)
+    steps: list[int] = server._ranking.own.steps(found)[:, :6].sum(axis=0).tolist()
     return steps
 
 

@@ -7,14 +7,13 @@ import pytest
 
 from discreet.errors import InvalidArgument
 from discreet.families.fclub.evidence import Knowledge
-from discreet.families.fclub.features import coordinates, decoded
 from discreet.families.fclub.learning import (
     AT_ONCE,
     FederatedClusters,
-    increments,
     lot,
     own_sums_by_chunk,
 )
+from discreet.families.fclub.own_rows import OwnEncoding
 from discreet.state.memory import MemoryStore
 from discreet.state.stores import OWN, FeedbackRecord
 
@@ -34,20 +33,6 @@ def taught(truth: list[int], *, count: int, seed: int = 0) -> Knowledge:
         grams.append(x.T @ x)
         moments.append(x.T @ y)
     return RULE.knowledge(grams=np.array(grams), moments=np.array(moments))
-
-
-def test_feedback_adds_one_observation_to_the_clients_own_sums() -> None:
-    steps = np.array(
-        [
-            coordinates(x, dimensions=D, scale=False, field="f")
-            for x in ((0.5, 0.0, -0.5, 0.0), (0.1, 0.2, -0.3, 0.9))
-        ]
-    )
-    added = increments(RULE.encoding, steps, np.array([1.0, 0.25]))
-    for one, row, reward in zip(added, steps, (1.0, 0.25), strict=True):
-        expected = RULE.encoding.observation(x=decoded(row), reward=reward)
-        assert one.dtype == np.int32
-        assert one.tolist() == expected.tolist()
 
 
 async def stored(people: int) -> MemoryStore:
@@ -75,13 +60,16 @@ async def test_own_sums_are_read_in_chunks_and_those_of_nobody_left_out() -> Non
     owners = await store.owners(generation=GENERATION)
     found = [
         chunk
-        async for chunk in own_sums_by_chunk(store, generation=GENERATION, owners=owners, fields=5)
+        async for chunk in own_sums_by_chunk(
+            store, generation=GENERATION, owners=owners, own=OwnEncoding(RULE.encoding)
+        )
     ]
     # The first has given no feedback: its count is 0.
     assert [len(chunk.principals) for chunk in found] == [AT_ONCE - 1, AT_ONCE, 3]
     counts = [count for chunk in found for count in chunk.steps[:, 0].tolist()]
     assert counts == list(range(1, people))
-    assert found[-1].steps[-1].tolist() == [people - 1, 0, 7, 0, 0]
+    last = found[-1].steps[-1].tolist()
+    assert last == [people - 1, 0, 7, *[0] * (RULE.encoding.fields + 2 - 3)]
 
 
 def test_a_lot_is_drawn_anew_for_every_release_and_the_same_if_it_is_repeated() -> None:

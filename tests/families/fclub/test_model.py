@@ -23,6 +23,7 @@ from discreet.families.fclub.model import (
     note_bytes,
     position_of,
 )
+from discreet.families.fclub.own_rows import OwnEncoding
 from discreet.families.fclub.sums import SumsEncoding
 from discreet.families.questions import Choice, Decision, PendingDecision
 from discreet.research.noise import SeededNoise
@@ -62,7 +63,7 @@ def question(*, client: bytes = b"c" * 16, limit: int = 1, most: int = 4) -> Clu
 
 def ranking(epsilon: float | None = None, exploration: float = 0.7) -> Ranking:
     return Ranking(
-        encoding=ENCODING,
+        own=OwnEncoding(ENCODING),
         reward_variance=0.2,
         exploration=exploration,
         choice=UtilityChoice(epsilon),

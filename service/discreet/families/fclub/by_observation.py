@@ -55,6 +55,7 @@ from discreet.families.fclub.model import (
     Preferences,
     UserKinds,
 )
+from discreet.families.fclub.own_rows import OwnEncoding
 from discreet.families.fclub.sums import COUNT, NoisyUpdate, folded, unfolded
 from discreet.families.fclub.sync.local_server import Deliveries
 from discreet.families.fclub.sync.merged_model import MergedModel, MergedModelStore
@@ -229,13 +230,14 @@ class ObservationReading(Reading[ObservationModel]):
             self._store,
             generation=self._generation,
             owners=owners,
-            fields=self._encoding.fields,
+            own=OwnEncoding(self._encoding),
         )
         found = [chunk async for chunk in chunks]
-        nobody = np.zeros((0, self._encoding.fields), dtype=np.int64)
+        fields = self._encoding.fields
+        nobody = np.zeros((0, fields), dtype=np.int64)
         return OwnSums(
             tuple(principal for chunk in found for principal in chunk.principals),
-            np.concatenate([nobody, *(chunk.steps for chunk in found)]),
+            np.concatenate([nobody, *(chunk.steps[:, :fields] for chunk in found)]),
         )
 
     async def before_forgetting(self, principal: bytes) -> None:

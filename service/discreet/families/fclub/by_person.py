@@ -49,6 +49,7 @@ from discreet.families.fclub.learning import (
     own_sums_by_chunk,
 )
 from discreet.families.fclub.model import ClusterModel, NumberedUpdate, UserKinds
+from discreet.families.fclub.own_rows import OwnEncoding
 from discreet.families.fclub.person_noise import COUNT_WEIGHT, PersonNoise
 from discreet.families.fclub.sums import COUNT, STEPS, LinearSums, NoisyUpdate, unfolded
 from discreet.families.fclub.sync.merged_model import MergedModel, MergedModelStore
@@ -132,6 +133,7 @@ class PersonReading(Reading[PersonModel]):
         self._store = store
         self._merged = merged
         self._encoding = rule.encoding
+        self._own = OwnEncoding(rule.encoding)
         # Public, and the same in every worker.
         rng = np.random.default_rng(int.from_bytes(generation, "big"))
         fractions = np.maximum(rng.random((slots, rule.dimensions)), 2.0**-54)
@@ -169,7 +171,7 @@ class PersonReading(Reading[PersonModel]):
             self._store,
             generation=self._generation,
             owners=await self._store.owners(generation=self._generation),
-            fields=fields + 2,
+            own=self._own,
         ):
             due = self._due(people, number, share)
             paid = await self._paid(people, due, number)

@@ -26,6 +26,7 @@ Feedback adds to the client's own sums and to nothing else. What others learn fr
 a release, by one of two readings: `by_person` and `by_observation`.
 """
 
+import asyncio
 import math
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -46,8 +47,8 @@ from discreet.families.fclub.evidence import (
     potential,
     widened,
 )
-from discreet.families.fclub.features import decoded
 from discreet.families.fclub.model import ClusterModel
+from discreet.families.fclub.own_rows import OwnEncoding
 from discreet.families.fclub.sums import COUNT, Privatizer, SumsEncoding
 from discreet.privacy.noise import NoiseSource
 from discreet.state.stores import Store
@@ -67,34 +68,22 @@ _SETTLED = 20
 """Observations a dimension after which a server knows what to show a user."""
 
 
-def increments(
-    encoding: SumsEncoding, steps: npt.NDArray[np.int16], rewards: Floats
-) -> list[npt.NDArray[np.int32]]:
-    """Return what rewards for items with these features, a row each, add to own sums.
-
-    An amount is at most a few steps of 1.0, so 32 bits hold it.
-    """
-    return list(encoding.observations(decoded(steps), rewards).astype(np.int32))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnSums:
-    """Users and their own sums, a row each, `fields` long."""
+    """Users and their own sums, a row each, with what `by_person` noted at its end."""
 
     principals: tuple[bytes, ...]
     steps: Integers
 
 
 async def own_sums_by_chunk(
-    store: Store, *, generation: bytes, owners: Sequence[bytes], fields: int
+    store: Store, *, generation: bytes, owners: Sequence[bytes], own: OwnEncoding
 ) -> AsyncIterator[OwnSums]:
     """Yield these users' own sums, some users at a time; who has no observations is left out."""
     for start in range(0, len(owners), AT_ONCE):
         some = owners[start : start + AT_ONCE]
-        steps = np.zeros((len(some), fields), dtype=np.int64)
-        for place, vector in enumerate(await store.own(generation=generation, principals=some)):
-            few = vector[:fields]
-            steps[place, : len(few)] = few
+        found = await store.own(generation=generation, principals=some)
+        steps = await asyncio.to_thread(own.steps, found)
         there = np.flatnonzero(steps[:, COUNT] > 0).tolist()
         yield OwnSums(tuple(some[place] for place in there), steps[there])
 

@@ -26,7 +26,8 @@ from discreet.families.choice import UtilityChoice, filled
 from discreet.families.fclub.evidence import Floats, Knowledge, potential
 from discreet.families.fclub.features import Coordinates
 from discreet.families.fclub.linear import upper_bounds
-from discreet.families.fclub.sums import COUNT, NoisyUpdate, SumsEncoding
+from discreet.families.fclub.own_rows import OwnEncoding
+from discreet.families.fclub.sums import NoisyUpdate
 from discreet.families.questions import Choice, Decision, PendingDecision, Question
 from discreet.privacy.noise import NoiseSource
 from discreet.state.stores import Vector
@@ -170,20 +171,16 @@ class ClusterQuestion(Question):
 class Ranking:
     """How questions are decided."""
 
-    encoding: SumsEncoding
+    own: OwnEncoding
     reward_variance: float
     exploration: float
     choice: UtilityChoice
 
-    def own_knowledge(self, own: Sequence[Vector]) -> tuple[Knowledge, Vector]:
+    def own_knowledge(self, own: Sequence[Vector]) -> tuple[Knowledge, Floats]:
         """Return what clients' own sums tell, and from how many observations each."""
-        steps = np.zeros((len(own), self.encoding.fields), dtype=np.int64)
-        for row, vector in enumerate(own):
-            few = vector[: self.encoding.fields]
-            steps[row, : len(few)] = few
-        sums = self.encoding.sums(steps)
+        sums = self.own.sums(own)
         variance = self.reward_variance
-        return Knowledge(sums.gram / variance, sums.moment / variance), steps[:, COUNT]
+        return Knowledge(sums.gram / variance, sums.moment / variance), sums.count
 
     def decide(
         self,
@@ -261,7 +258,7 @@ class Ranking:
             inverse=preferences.covariance,
             width=self.exploration,
         )
-        utilities: Floats = self.encoding.baseline + bounds
+        utilities: Floats = self.own.encoding.baseline + bounds
         return utilities
 
     def utilities(self, model: ClusterModel, question: ClusterQuestion, own: Vector) -> Floats:

@@ -20,7 +20,7 @@ from discreet.families.fclub.by_person import FIRST_UPDATE, GROWTH, PersonReadin
 from discreet.families.fclub.codec import pack
 from discreet.families.fclub.document import FederatedClustersDocument
 from discreet.families.fclub.features import Coordinates, coordinates, decoded
-from discreet.families.fclub.learning import FederatedClusters, Reading, increments
+from discreet.families.fclub.learning import FederatedClusters, Reading
 from discreet.families.fclub.model import (
     ClusterModel,
     ClusterQuestion,
@@ -29,6 +29,7 @@ from discreet.families.fclub.model import (
     note_bytes,
     position_of,
 )
+from discreet.families.fclub.own_rows import FoldingRead, OwnEncoding
 from discreet.families.fclub.person_noise import PersonNoise
 from discreet.families.fclub.sync.global_server import GlobalReading, UpdatesFromServers
 from discreet.families.fclub.sync.local_server import Deliveries, LocalExchange
@@ -85,7 +86,7 @@ class ClusterRecommender(Recommender[ClusterModel]):
         )
         rule = self._rule()
         self._ranking = Ranking(
-            encoding=rule.encoding,
+            own=OwnEncoding(rule.encoding),
             reward_variance=rule.reward_variance,
             exploration=rule.exploration,
             choice=choice,
@@ -245,9 +246,8 @@ class ClusterRecommender(Recommender[ClusterModel]):
 
     def read_own(self, questions: Sequence[Question]) -> Awaitable[Sequence[Vector]]:
         """Return each client's own sums."""
-        return self.store.own(
-            generation=self.generation, principals=[question.client for question in questions]
-        )
+        clients = [question.client for question in questions]
+        return FoldingRead(self._ranking.own, self.store, self.generation, clients)
 
     def decide(
         self,
@@ -321,7 +321,7 @@ class ClusterRecommender(Recommender[ClusterModel]):
     def lessons(
         self, many: Sequence[tuple[PendingDecision, int, float]]
     ) -> list[Lesson | DiscreetError]:
-        """Return what rewards add to the clients' own sums; they are worked out together."""
+        """Return what rewards put behind the clients' own sums."""
         shown = [
             tried(partial(features_shown, dimensions=self.dimensions), pending, position)
             for pending, position, _ in many
@@ -329,7 +329,7 @@ class ClusterRecommender(Recommender[ClusterModel]):
         known = [row for row, one in enumerate(shown) if not isinstance(one, DiscreetError)]
         steps = np.array([shown[row] for row in known], dtype=np.int16)
         rewards = np.array([many[row][2] for row in known])
-        added = increments(self._ranking.encoding, steps.reshape(-1, self.dimensions), rewards)
+        added = self._ranking.own.rows(steps.reshape(-1, self.dimensions), rewards)
         lessons = iter([Lesson({OWN: one}, self._lesson_charge) for one in added])
         return [one if isinstance(one, DiscreetError) else next(lessons) for one in shown]
 

@@ -4,9 +4,9 @@ A user's sums are one vector of 64-bit integers, in steps of 2**-20:
 
     [count, the upper triangle of sum x x^T row by row, weight * sum (y - baseline) x]
 
-with |x| <= 1 and y in [0, 1]. A noisy update is a sum of such vectors, with discrete Gaussian noise
-on everything but the count, which `Privatizer` takes to be public. (`by_person` does not, and has
-noise of its own.)
+with |x| <= 1 and y in [0, 1] (`own_rows` says how the store keeps it). A noisy update is a sum of
+such vectors, with discrete Gaussian noise on everything but the count, which `Privatizer` takes to
+be public. (`by_person` does not, and has noise of its own.)
 
 How far can one observation move an update? Replace (x, y) by (x', y'), and write u = y - baseline,
 |u| <= h = max(baseline, 1 - baseline), w = `weight`, r = |x.x'|. The upper triangle of a symmetric
@@ -122,7 +122,7 @@ class SumsEncoding:
 
     def observations(self, features: Floats, rewards: Floats) -> Vector:
         """Return what observations add, a row each; features and rewards are known to be fine."""
-        rows, columns = _triangle(self.dimensions)
+        rows, columns = triangle(self.dimensions)
         half = len(rows)
         added = np.ones((len(features), self.fields), dtype=np.int64)
         added[:, 1 : 1 + half] = np.rint(features[:, rows] * features[:, columns] * STEPS)
@@ -166,10 +166,19 @@ class SumsEncoding:
 
 
 @lru_cache(maxsize=8)
-def _triangle(dimensions: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def triangle(dimensions: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return the rows and columns of the upper triangle, row by row."""
     rows, columns = np.triu_indices(dimensions)
     return rows, columns
+
+
+@lru_cache(maxsize=8)
+def _places(dimensions: int) -> npt.NDArray[np.intp]:
+    """Return where in the upper triangle each entry of the whole matrix is."""
+    rows, columns = triangle(dimensions)
+    places = np.zeros((dimensions, dimensions), dtype=np.intp)
+    places[rows, columns] = places[columns, rows] = np.arange(len(rows))
+    return places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,15 +243,13 @@ class Privatizer(SumsEncoding):
 
 def unfolded(halves: Floats, dimensions: int) -> Floats:
     """Return symmetric matrices from their upper triangles, row by row."""
-    rows, columns = np.triu_indices(dimensions)
-    whole = np.zeros((*halves.shape[:-1], dimensions, dimensions))
-    whole[..., rows, columns] = whole[..., columns, rows] = halves
+    whole: Floats = halves.take(_places(dimensions), axis=-1)
     return whole
 
 
 def folded(matrices: Floats) -> Floats:
     """Return the upper triangles of symmetric matrices, row by row."""
-    rows, columns = np.triu_indices(matrices.shape[-1])
+    rows, columns = triangle(matrices.shape[-1])
     halves: Floats = matrices[..., rows, columns]
     return halves
 

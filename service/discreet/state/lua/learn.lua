@@ -34,7 +34,8 @@
 --           was held for it, or "-" if none was
 --           for each block its name (empty: the principal's own), its number of increments, and
 --           field and amount of each; or "+", the first field of many in a row, and their amounts;
---           or "*", and field and amount of each in turn. Packed numbers are big-endian, 4 bytes each
+--           or "*", and field and amount of each in turn. Packed numbers are big-endian, 4 bytes each.
+--           Or ">", a number of fields, and what is put behind them and all that was put there before
 -- returns for each record 1 = counted | 2 = duplicate | 3 = conflict | 4 = held | 5 = another reward
 --         is held by now | -1 = overflow | -2 = unreadable, 1 = added | 0 = not | 2 = not yet, the
 --         three columns of the price (empty if none), ledger after
@@ -138,6 +139,8 @@ local function add(blocks)
     for place, block in ipairs(blocks) do
         if block.packed and not add_packed(block) then
             unpack_row(block)
+        elseif block.row then
+            redis.call('SETRANGE', block.key, math.max(block.length, block.head), block.row)
         end
         -- Lua can unpack a few thousand values at once; an increment makes four.
         for first = block.first, block.last, 2000 do
@@ -163,7 +166,7 @@ end
 -- Returns where the increments of a block end that begins here.
 local function last_of(at)
     local how = ARGV[at + 1]
-    return how == '+' and at + 3 or how == '*' and at + 2 or at + 1 + 2 * tonumber(how)
+    return (how == '+' or how == '>') and at + 3 or how == '*' and at + 2 or at + 1 + 2 * tonumber(how)
 end
 
 -- Returns the blocks of a record, or nil if one cannot be read.
@@ -187,6 +190,8 @@ local function read_blocks(key, at, count, principal)
         }
         if how == '+' then
             block.packed, block.field = ARGV[last], tonumber(ARGV[at + 2])
+        elseif how == '>' then
+            block.row, block.head = ARGV[last], 8 * tonumber(ARGV[at + 2])
         elseif how == '*' then
             block.words, block.last = unpack_numbers(ARGV[last]), #ARGV[last] / 4
         else

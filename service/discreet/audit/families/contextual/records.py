@@ -152,7 +152,7 @@ class UnclippedContexts(ContextualRecommender):
 
     def learn(self, pending: PendingDecision, position: int, reward: float) -> Any:
         """Return the lesson, three halves as long."""
-        lesson = super().learn(pending, position, reward)
+        lesson: Any = super().learn(pending, position, reward)
         longer = {
             block: [(field, amount * 3 // 2) for field, amount in amounts]
             for block, amounts in lesson.increments.items()

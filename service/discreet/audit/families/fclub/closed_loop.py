@@ -190,8 +190,8 @@ class UnpaidParts(PersonReading):
         paid = await super().gather(number, model)
         store: Any = self._store
         fields = self._encoding.fields
-        rows = [vector[:fields] for vector in store._own.get(self._generation, {}).values()]
-        return replace(paid, steps=np.array(rows, dtype=np.int64).reshape(-1, fields))
+        everybody = list(store._own.get(self._generation, {}).values())
+        return replace(paid, steps=self._own.steps(everybody)[:, :fields])
 
 
 class UnscaledParts(PersonReading):
@@ -229,10 +229,7 @@ class SharedSums(ClusterRecommender):
         """Decide from everybody's sums, added up."""
         store: Any = self.store
         everybody = list(store._own.get(self.generation, {}).values())
-        fields = self._ranking.encoding.fields
-        total = np.zeros(fields, dtype=np.int64)
-        for vector in everybody:
-            total[: len(vector[:fields])] += vector[:fields]
+        total = self._ranking.own.steps(everybody).sum(axis=0)
         return super().decide(model, questions, [total] * len(questions), noise)
 
 

@@ -1,0 +1,150 @@
+"""A user's own sums as the store keeps them: added up, but for the last observations.
+
+An observation adds to d (d + 3) / 2 + 1 numbers: 861 for 40 dimensions, which would keep the store
+busy for a quarter of a millisecond. So feedback puts an observation behind the sums as it came, in
+a few numbers, and whoever reads them adds it up. Once there are `MOST` of them the reader folds
+them into the sums, at a time when nobody waits for it. Both ways are exact, in any order: the sums
+are the same, bit for bit.
+
+    [the sums of `sums`; two numbers of `by_person`; then rows]
+
+A row is the item's features in steps, four of 16 bits in a number, and the reward's 64 bits.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.families.fclub.features import FEATURE_STEPS
+from discreet.families.fclub.sums import COUNT, STEPS, Floats, LinearSums, SumsEncoding, triangle
+from discreet.privacy.matrices import half_size
+from discreet.state.stores import OwnRow, Store, Vector
+
+Integers = npt.NDArray[np.int64]
+
+MOST = 16
+"""Rows behind a user's sums; those who read as many or more fold them."""
+NOTED = 2
+"""Numbers that `by_person` keeps between the sums and the rows."""
+_IN_A_NUMBER = 4
+
+
+@dataclass(frozen=True)
+class OwnEncoding:
+    """How observations are kept behind sums, and read with them."""
+
+    encoding: SumsEncoding
+
+    @property
+    def head(self) -> int:
+        """How many numbers come before the rows."""
+        return self.encoding.fields + NOTED
+
+    @cached_property
+    def _words(self) -> int:
+        """How many numbers the features of a row take."""
+        return -(-self.encoding.dimensions // _IN_A_NUMBER)
+
+    def rows(self, steps: npt.NDArray[np.int16], rewards: Floats) -> list[OwnRow]:
+        """Return observations as they are put behind their users' sums."""
+        features = np.zeros((len(steps), _IN_A_NUMBER * self._words), dtype="<i2")
+        features[:, : self.encoding.dimensions] = steps
+        numbers = np.empty((len(steps), self._words + 1), dtype=np.int64)
+        numbers[:, :-1] = features.view("<i8")
+        numbers[:, -1] = np.asarray(rewards, dtype=np.float64).view(np.int64)
+        return [OwnRow(self.head, row) for row in numbers]
+
+    def waiting(self, own: Vector) -> int:
+        """Return how many rows wait behind sums."""
+        return max(0, len(own) - self.head) // (self._words + 1)
+
+    def steps(self, own: Sequence[Vector]) -> Integers:
+        """Return everybody's sums with their rows added up, and what `by_person` noted."""
+        heads, behind = self._read(own)
+        gram, moment = self._added(behind)
+        halves = slice(1, 1 + half_size(self.encoding.dimensions))
+        rows, columns = triangle(self.encoding.dimensions)
+        heads[:, COUNT] += behind.count
+        heads[:, halves] += gram[:, rows, columns].astype(np.int64)
+        heads[:, halves.stop : self.encoding.fields] += moment
+        return heads
+
+    def sums(self, own: Sequence[Vector]) -> LinearSums:
+        """Return V, b and the count of everybody, rows and all."""
+        heads, behind = self._read(own)
+        gram, moment = self._added(behind)
+        known = self.encoding.sums(heads[:, : self.encoding.fields])
+        return LinearSums(
+            known.gram + gram / STEPS,
+            known.moment + moment / STEPS / self.encoding.weight,
+            known.count + behind.count,
+        )
+
+    def folded(self, own: Vector) -> Vector:
+        """Return sums with their rows added up and no rows behind them."""
+        folded: Vector = self.steps([own])[0]
+        return folded
+
+    def _read(self, own: Sequence[Vector]) -> tuple[Integers, "_Behind"]:
+        """Return what lies before the rows, and the rows."""
+        width = self._words + 1
+        heads = np.zeros((len(own), self.head), dtype=np.int64)
+        counts = [self.waiting(vector) for vector in own]
+        # At least as many as there usually are at the most, so that how many somebody has makes no
+        # difference to how long this takes.
+        rows = np.zeros((len(own), max(MOST, *counts, 0), width), dtype=np.int64)
+        for place, (vector, count) in enumerate(zip(own, counts, strict=True)):
+            first = vector[: self.head]
+            heads[place, : len(first)] = first
+            if count:
+                end = self.head + count * width
+                rows[place, :count] = vector[self.head : end].reshape(count, width)
+        features = rows[..., :-1].astype("<i8").view("<i2")[..., : self.encoding.dimensions]
+        rewards = np.ascontiguousarray(rows[..., -1]).view(np.float64)
+        return heads, _Behind(features, rewards, np.array(counts, dtype=np.int64))
+
+    def _added(self, behind: "_Behind") -> tuple[Floats, Integers]:
+        """Return what rows add to V and b, in steps. Features are whole steps of 2**-10, so that
+        their products are whole steps of 2**-20: exactly what `observations` adds."""
+        features = behind.features.astype(np.float64)
+        gram: Floats = np.swapaxes(features, -1, -2) @ features
+        liked = self.encoding.weight * (behind.rewards - self.encoding.baseline)
+        each = np.rint(liked[..., None] * (features / FEATURE_STEPS) * STEPS)
+        return gram, each.sum(axis=1).astype(np.int64)
+
+
+class FoldingRead:
+    """Users' own sums, asked for when this is made. Those behind which many rows wait are folded
+    once they are there; nobody waits for that, and if it fails the next reader does it."""
+
+    def __init__(
+        self, own: OwnEncoding, store: Store, generation: bytes, principals: Sequence[bytes]
+    ) -> None:
+        self._own = own
+        self._store = store
+        self._generation = generation
+        self._principals = principals
+        self._found = store.own(generation=generation, principals=principals)
+
+    def __await__(self) -> Generator[Any, None, Sequence[Vector]]:
+        found = yield from self._found.__await__()
+        for principal, before in dict(zip(self._principals, found, strict=True)).items():
+            if self._own.waiting(before) >= MOST:
+                after = self._own.folded(before)
+                self._store.fold_own(
+                    generation=self._generation, principal=principal, before=before, after=after
+                )
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Behind:
+    """Rows of many users, filled up with features of 0, which add nothing."""
+
+    features: npt.NDArray[np.int16]
+    rewards: Floats
+    count: Integers
