@@ -1,5 +1,6 @@
 """Packed numbers are what BITFIELD and the ledger's scripts keep."""
 
+import struct
 from collections.abc import Callable
 
 import numpy as np
@@ -112,10 +113,17 @@ def test_many_increments_in_a_row_are_packed() -> None:
     assert not any(values[1::2])
 
 
+def test_a_few_in_a_row_are_packed_too() -> None:
+    assert pack_row([(6, 5), (7, -2)]) == (6, struct.pack(">2i", 5, -2))
+
+
 @pytest.mark.parametrize(
     "changed",
     [
-        lambda row: row[1:],
+        lambda row: row[:1],
+        lambda row: row[::2],
+        lambda row: [row[1], row[0]],
+        lambda row: [row[0], (1, 2**31)],
         lambda row: [*row[:-1], (row[-1][0] * 3, 1)],
         lambda row: [row[1], row[0], *row[2:]],
         lambda row: [row[0], row[0], *row[2:]],
@@ -123,7 +131,18 @@ def test_many_increments_in_a_row_are_packed() -> None:
         lambda row: [*row[:-1], (row[-1][0], -(2**31))],
         lambda row: row[::-1],
     ],
-    ids=["few", "far apart", "out of order", "twice", "large", "least", "backwards"],
+    ids=[
+        "one",
+        "few apart",
+        "few backwards",
+        "few large",
+        "far apart",
+        "out of order",
+        "twice",
+        "large",
+        "least",
+        "backwards",
+    ],
 )
 def test_others_are_not(changed: Callable[[list[tuple[int, int]]], list[tuple[int, int]]]) -> None:
     row = [(place, 1) for place in range(FEWEST_IN_A_ROW)]

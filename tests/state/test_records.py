@@ -49,6 +49,7 @@ def test_a_call_keeps_the_store_no_longer_however_many_amounts_records_have() ->
 @pytest.mark.parametrize(
     "other",
     [
+        {"generation": b"another"},
         {"charge": ONE},
         {"limit": Limit(1, 1, 1)},
         {"window": 60},

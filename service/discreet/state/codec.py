@@ -23,7 +23,8 @@ ACCOUNT_BYTES = _COLUMNS.size
 _LEDGER_BYTES = 2 * ACCOUNT_BYTES
 _WINDOW_BYTES = _WINDOW.size + _LEDGER_BYTES
 FEWEST_IN_A_ROW = 8
-"""Increments in a row that are added at once: fewer cost the store less one by one."""
+"""Increments with gaps between them that are added at once as one row: fewer cost the store less
+one by one."""
 _DAY_VALUE = (4, 7, 7, 7)
 """Bytes of each number in a day's entry: debits, and the three columns."""
 
@@ -45,10 +46,11 @@ def unpack_vector(stored: bytes | None) -> Vector:
 
 
 def pack_row(increments: Sequence[tuple[int, int]]) -> tuple[int, bytes] | None:
-    """Return the first field and the amounts of many increments in a row, as `learn.lua` adds them
-    at once; None if they are few, far apart, out of order or more than 4 bytes each."""
+    """Return the first field and the amounts of increments in a row, as `learn.lua` adds them at
+    once; None if they are far apart, few and not side by side, out of order or more than 4 bytes
+    each."""
     if len(increments) < FEWEST_IN_A_ROW:
-        return None
+        return _pack_few(increments)
     fields, amounts = zip(*increments, strict=True)
     first, many = fields[0], fields[-1] - fields[0] + 1
     if not len(fields) <= many <= 2 * len(fields) or max(map(abs, amounts)) >= 2**31:
@@ -59,6 +61,14 @@ def pack_row(increments: Sequence[tuple[int, int]]) -> tuple[int, bytes] | None:
     row = np.zeros(many, dtype=">i4")
     row[places] = amounts
     return first, row.tobytes()
+
+
+def _pack_few(increments: Sequence[tuple[int, int]]) -> tuple[int, bytes] | None:
+    first, many = increments[0][0], len(increments)
+    amounts = [amount for place, (field, amount) in enumerate(increments, first) if field == place]
+    if many < 2 or len(amounts) < many or max(map(abs, amounts)) >= 2**31:
+        return None
+    return first, struct.pack(f">{many}i", *amounts)
 
 
 def pack_terms(charge: Charge, limit: Limit) -> bytes:

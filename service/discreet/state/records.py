@@ -34,27 +34,25 @@ def _work(record: FeedbackRecord) -> int:
 
 
 def _alike(one: FeedbackRecord, other: FeedbackRecord) -> bool:
-    return one[6:10] == other[6:10] and bool(one.awaited) == bool(other.awaited)
+    return (
+        one.generation == other.generation
+        and one[6:10] == other[6:10]
+        and bool(one.awaited) == bool(other.awaited)
+    )
 
 
 def _call(records: Sequence[FeedbackRecord], keys: StoreKeys, fence: StoreFence) -> FencedCall:
-    _, _, _, _, _, _, charge, limit, window, purpose, awaited, _, _ = records[0]
+    _, generation, _, _, _, _, charge, limit, window, purpose, awaited, _, _ = records[0]
     named: list[bytes] = []
     words: list[Word] = []
     places: dict[int, int] = {}
     which = bytearray()
     for record in records:
-        principal, generation, claim = record.principal, record.generation, record.claim
+        principal, claim = record.principal, record.claim
         shard = shard_of(principal)
         which.append(places.setdefault(shard, len(places) + 1))
-        named += (
-            keys.ledger(principal),
-            keys.claim(principal, claim),
-            keys.counts(shard, generation),
-            keys.sums(shard, generation),
-            keys.own(shard, generation),
-        )
-        words += (record.reward, record.claim_ttl * 1000, principal, len(record.increments))
+        named += (keys.ledger(principal), keys.claim(principal, claim))
+        words += (record.reward, record.claim_ttl * 1000, len(record.increments))
         if awaited:
             named.append(keys.contents(shard, generation))
             settled = b"-" if record.held is None else b"%d" % record.held
@@ -78,7 +76,7 @@ def _call(records: Sequence[FeedbackRecord], keys: StoreKeys, fence: StoreFence)
     call = scripts.LEARN.call(
         [*named, *map(keys.fence, places)],
         b"" if charge == NO_CHARGE else pack_terms(charge, limit),
-        *(window, purpose, bytes(which)),
+        *(window, purpose, bytes(which), generation),
         *words,
         fence.carried(places),
     )

@@ -8,15 +8,12 @@
 -- While a cluster moves the slot, blocks may be elsewhere. The claim is a key that is not there
 -- yet, so until the move is done the members refuse the call (TRYAGAIN), and no block is missed.
 --
--- All records of a call are alike: the same charge, limit, window and purpose, and either all of
--- them are of decisions that are awaited or none is.
+-- All records of a call are alike: the same recommender, charge, limit, window and purpose, and
+-- either all of them are of decisions that are awaited or none is.
 --
 -- KEYS[1] = the first ledger; then, for each record in turn:
 --           ledger
 --           claim: the reward that was counted; after a "!" if it was not added
---           counts: hash of principal to number of records since the last freeze
---           open sums: set of names of blocks; a block lies under this key followed by its name
---           own sums: set of principals; a principal's sums lie under this key followed by it
 --           contents of open decisions: hash of name to content, and of a name and an item's place
 --           to the reward that is held for it, or "c" once it is counted (only if awaited)
 -- ARGV[1] = three columns of the first record's charge and three of the limit, packed like an
@@ -24,10 +21,14 @@
 -- ARGV[2] = the length of the limit's window in seconds; 0 if it is for ever
 -- ARGV[3] = the purpose
 -- ARGV[4] = for each record a byte: which of the fences is its shard's
+-- ARGV[5] = the recommender's generation. It and the shard, which the fence's key begins with, name
+--           counts: hash of principal to number of records since the last freeze
+--           open sums: set of names of blocks; a block lies under this key followed by its name
+--           own sums: set of principals; a principal's sums lie under this key followed by it
+--           (`state/keys.py`; every value costs the server its parsing, so they are not spelt out)
 -- then, for each record in turn:
 --           reward
 --           the claim's time to live in ms
---           principal
 --           number of blocks
 --           if awaited, the decision's name; the field of this item of it; and empty for feedback,
 --           which is held while the decision is open. To count the item at last: the reward that
@@ -43,8 +44,9 @@
 local now, length, shards = milliseconds(), tonumber(ARGV[2]), ARGV[4]
 local field = day_field(now, 1, ARGV[3])
 local terms = ARGV[1] ~= '' and {struct.unpack('>i8i8i8i8i8i8', ARGV[1])}
-local keys = #KEYS / #shards
-local AWAITED = keys == 6
+local keys, generation = #KEYS / #shards, ARGV[5]
+local sized = string.char(#generation) .. generation
+local AWAITED = keys == 3
 
 -- Returns whether a call failed.
 local function failed(answer)
@@ -170,12 +172,12 @@ local function last_of(at)
 end
 
 -- Returns the blocks of a record, or nil if one cannot be read.
-local function read_blocks(key, at, count, principal)
+local function read_blocks(prefix, at, count, principal)
     local blocks = {}
     for place = 1, count do
-        local directory, name = KEYS[key + 4], ARGV[at]
+        local directory, name = prefix .. 's' .. sized, ARGV[at]
         if name == '' then
-            directory, name = KEYS[key + 5], principal
+            directory, name = prefix .. 'o' .. sized, principal
         end
         local last, how = last_of(at), ARGV[at + 1]
         local size = redis.pcall('STRLEN', directory .. name)
@@ -206,22 +208,24 @@ end
 -- Learns from the record whose keys follow `key`, whose arguments follow `at` and whose blocks begin
 -- at `first`.
 local function learn(key, at, first, shard)
-    local reward, principal = ARGV[at + 1], ARGV[at + 3]
-    local claim, counts, open = KEYS[key + 2], KEYS[key + 3], AWAITED and KEYS[key + 6]
+    local prefix = FENCES[shard]:sub(1, -2)
+    local reward, principal = ARGV[at + 1], KEYS[key + 1]:sub(#prefix + 2)
+    local claim, counts = KEYS[key + 2], prefix .. 'n' .. generation
+    local open = AWAITED and KEYS[key + 3]
     local ledger, claimed = read_ledger(KEYS[key + 1], field), redis.pcall('GET', claim)
-    local is_open = open and redis.pcall('HEXISTS', open, ARGV[at + 5])
+    local is_open = open and redis.pcall('HEXISTS', open, ARGV[at + 4])
     local counted = terms and redis.pcall('HGET', counts, principal)
     if not ledger or failed(claimed) or failed(is_open) or failed(counted) then
         return -2, 0, '', ''
     end
     local window = turn_windows(ledger, length, now)
     is_open = is_open == 1
-    local held = is_open and redis.call('HGET', open, ARGV[at + 6])
-    local settles = open and ARGV[at + 7] ~= ''
+    local held = is_open and redis.call('HGET', open, ARGV[at + 5])
+    local settles = open and ARGV[at + 6] ~= ''
     if settles then
         if not is_open or held == 'c' then
             return 2, 0, '', pack_ledger(ledger)
-        elseif (held or '-') ~= ARGV[at + 7] then
+        elseif (held or '-') ~= ARGV[at + 6] then
             return 5, 2, '', pack_ledger(ledger)
         end
     elseif held and held ~= 'c' then
@@ -231,7 +235,7 @@ local function learn(key, at, first, shard)
     -- Notes for as long as the decision is open that this item of it was counted: claims lapse.
     local function note_counted()
         if is_open then
-            redis.call('HSET', open, ARGV[at + 6], 'c')
+            redis.call('HSET', open, ARGV[at + 5], 'c')
         end
     end
 
@@ -243,7 +247,7 @@ local function learn(key, at, first, shard)
     end
 
     if is_open and not settles then
-        redis.call('HSET', open, ARGV[at + 6], reward)
+        redis.call('HSET', open, ARGV[at + 5], reward)
         count_write(shard)
         return 4, 2, '', pack_ledger(ledger)
     end
@@ -269,7 +273,7 @@ local function learn(key, at, first, shard)
         price = struct.pack('>i8i8i8', charge[1], charge[2], charge[3])
     end
 
-    local blocks = read_blocks(key, first, tonumber(ARGV[at + 4]), principal)
+    local blocks = read_blocks(prefix, first, tonumber(ARGV[at + 3]), principal)
     if not blocks then
         return -2, 0, '', ''
     elseif not add(blocks) then
@@ -286,11 +290,11 @@ local function learn(key, at, first, shard)
     return 1, 1, price, after or pack_ledger(ledger)
 end
 
-local reply, at = {}, 4
+local reply, at = {}, 5
 for number = 1, #shards do
-    local first = at + (AWAITED and 8 or 5)
+    local first = at + (AWAITED and 7 or 4)
     local following = first
-    for _ = 1, tonumber(ARGV[at + 4]) do
+    for _ = 1, tonumber(ARGV[at + 3]) do
         following = last_of(following) + 1
     end
     local place = 4 * number - 3
