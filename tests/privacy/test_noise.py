@@ -88,7 +88,7 @@ def test_a_clamped_draw_is_never_returned() -> None:
     # At 2**63 steps most draws leave 64 bits and OpenDP clamps them; 200 good ones have
     # probability below 1e-80.
     with pytest.raises(StateOverflow):
-        module._within_range(module._laplace(2.0**63)([0] * 200))
+        module._within_range(module._gaussian(2.0**63)([0] * 200))
 
 
 @pytest.mark.parametrize("shape", ["laplace", "gaussian"])

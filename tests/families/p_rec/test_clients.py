@@ -3,7 +3,6 @@
 import asyncio
 
 import pytest
-from cachetools import LRUCache
 
 from discreet.families.p_rec.clients import ClientState
 from discreet.families.p_rec.credits import Credits, VoteTally
@@ -110,19 +109,20 @@ async def test_memory_is_bounded(bench: Bench) -> None:
     await bench.full_round("two")
     clients = bench.recommender.clients
     size = 3 * ClientState(ClientHistory()).held_bytes
-    clients._states = LRUCache(size, getsizeof=lambda state: state.held_bytes)
+    held = clients._states
+    held.most = size
     for number in range(8):
         answer = await bench.ask(f"client {number}")
         await bench.give_feedback(answer, 1.0, f"client {number}")
         await bench.ask(f"client {number}", round="two")
-        held = clients._states
-        assert held.currsize <= size
-        assert sum(state.held_bytes for state in held.values()) <= size
-    assert 1 <= len(clients._states) < 8
+        assert held.size <= size
+        assert sum(state.held_bytes for state, _ in held._held.values()) <= size
+    assert 1 <= len(held) < 8
     # Too large for the cache at all: it is answered, and not remembered.
-    clients._states = LRUCache(10, getsizeof=lambda state: state.held_bytes)
+    held.most = 10
+    held.clear()
     assert (await bench.ask("client 0")).decision.round == "two"
-    assert len(clients._states) == 0
+    assert len(held) == 0
 
 
 async def test_a_page_that_became_shorter_is_read_anew(bench: Bench) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cachetools import LRUCache
 
 from discreet.errors import InvalidArgument
 from discreet.families.p_rec.votes import Vote, stretches
@@ -202,7 +201,7 @@ def test_neighbours_are_written_together() -> None:
 
 async def test_the_cache_forgets_the_longest_unused(bench: Bench) -> None:
     votes = bench.votes_of
-    votes._ballots = LRUCache(450, getsizeof=lambda ballots: ballots.nbytes + 200)
+    votes._ballots.most = 450
     for number in range(4):
         await bench.round(f"r{number}")
         await bench.votes(f"r{number}", {f"v{at}": "a" for at in range(10)})
@@ -212,6 +211,7 @@ async def test_the_cache_forgets_the_longest_unused(bench: Bench) -> None:
     first, second = await votes.ballots([0, 1])
     assert (len(first), len(second)) == (10, 0)
     # What does not fit at all is used, and not remembered.
-    votes._ballots = LRUCache(100, getsizeof=lambda ballots: ballots.nbytes + 200)
+    votes._ballots.clear()
+    votes._ballots.most = 100
     assert [len(each) for each in await votes.ballots([0, 1])] == [0, 0]
     assert len(votes._ballots) == 0

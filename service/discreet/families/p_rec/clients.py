@@ -10,11 +10,8 @@ guards decide.
 import asyncio
 import os
 from collections.abc import Awaitable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
-
-from cachetools import LRUCache
 
 from discreet.errors import DiscreetError, InvalidArgument, NothingToRecommend
 from discreet.families.contract import Recommender
@@ -28,6 +25,7 @@ from discreet.families.p_rec.history import (
 )
 from discreet.families.p_rec.learning import AnswerPlace
 from discreet.families.p_rec.model import RunView
+from discreet.families.p_rec.remembered import Remembered
 from discreet.families.p_rec.rounds import Round
 from discreet.families.p_rec.run_parameters import VotingParameters
 from discreet.families.p_rec.turns import ClientTurns
@@ -134,9 +132,7 @@ class ClientStates:
         self._votes = votes
         self._voting = voting
         self._closes = closes
-        self._states: LRUCache[bytes, ClientState] = LRUCache(
-            MOST_CLIENT_BYTES, getsizeof=lambda state: state.held_bytes
-        )
+        self._states: Remembered[bytes, ClientState] = Remembered(MOST_CLIENT_BYTES)
         self.turns = ClientTurns()
         """This worker answers a client one question at a time."""
         self.tombstones = Tombstones(owner.store)
@@ -212,14 +208,11 @@ class ClientStates:
         return states
 
     def _remember(self, client: bytes, state: ClientState) -> None:
-        """Keep a client in memory if there is room, in place of those unused for the longest."""
-        self.drop(client)
-        with suppress(ValueError):  # larger than the whole cache
-            self._states[client] = state
+        self._states.put(client, state, state.held_bytes)
 
     def drop(self, client: bytes) -> None:
         """Remove a client from memory."""
-        self._states.pop(client, None)
+        self._states.drop(client)
 
     async def credits(self, state: ClientState, run: CurrentRun) -> Credits:
         """Return the voters' credits after all answers of the run that have an opinion."""
@@ -343,13 +336,13 @@ class ClientStates:
         The mark is a guard, so that nothing follows from one history to the next.
         """
         page, history = self.page(client), own.history
-        content = (b"" if begun is None else begun.encode()) + answer.encode()
-        mark = (0, history.mark)
-        if own.skipped is None or own.passed is None:
-            return PageWrite(page, history.length, content, (mark,), history.length)
+        content = answer.encode() if begun is None else begun.encode() + answer.encode()
+        mark, length = (0, history.mark), history.length
+        if own.passed is None:
+            return PageWrite(page, length, content, (mark,), length)
         # Whoever goes on, or gives an opinion, changes the pending answer.
-        pending = own.skipped.encode()
-        at = history.length - len(pending)
+        pending = history.pending_records
+        at = length - len(pending)
         return PageWrite(page, at, own.passed.encode() + content, (mark, (at, pending)))
 
     def wrote(
@@ -357,7 +350,7 @@ class ClientStates:
     ) -> None:
         """Remember an answer that was written."""
         state = own.state
-        state.history.add(own.passed, begun, answer)
+        state.history.add(own.passed, begun, answer, answer.encode())
         if own.after is not None:
             state.credits, state.replayed = own.after, state.replayed + 1
         self._remember(client, state)

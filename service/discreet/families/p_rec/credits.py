@@ -85,8 +85,10 @@ class Credits:
         counted = np.bincount(ballots * (voting != 0), minlength=objects + 1)
         if len(counted) > objects + 1:
             raise InvalidArgument("ballots", "must name objects of the round")
-        worth = voting * (ballots != SILENT)
-        return VoteTally(counted[1:], int(np.add.reduce(worth, dtype=np.int64)))
+        votes = counted[1:]
+        # Where nobody has more than one, votes are credit.
+        worth = votes if self._full == 1 else voting * (ballots != SILENT)
+        return VoteTally(votes, int(np.add.reduce(worth, dtype=np.int64)))
 
     def update(
         self, *, ballots: Ballots, liked: int | None = None, disliked: Sequence[int] = ()
@@ -100,26 +102,21 @@ class Credits:
         self._reach(len(ballots))
         self._answered += 1
         voting, rest = self._sum[: len(ballots)], self._sum[len(ballots) :]
-        against = np.zeros(0, dtype=np.bool_)
-        if len(disliked) == 1:
-            against = ballots == disliked[0] + 1
-        elif disliked:
-            named = np.zeros(256, dtype=np.bool_)
-            named[[place + 1 for place in disliked]] = True
-            against = named[ballots]
-        if liked is not None:
-            loses = ballots != liked + 1
-        else:
-            loses = ballots == SILENT
-            if disliked:
-                loses |= against
-        voting -= np.minimum(voting, loses)
+        keeps = ballots != SILENT if liked is None else ballots == liked + 1
+        if disliked:
+            spared = _spared(ballots, disliked)
+            keeps &= spared
+        if self._full == 1:
+            # Whoever loses one has nothing left, of either credit.
+            voting *= keeps
+            rest[:] = 0
+            return
+        voting -= np.minimum(voting, ~keeps)
         if disliked:
             radius = self._radius[: len(ballots)]
-            radius -= np.minimum(radius, against)
+            radius -= np.minimum(radius, ~spared)
             voting *= radius != 0
-        if len(rest):
-            rest -= np.minimum(rest, 1)
+        rest -= np.minimum(rest, 1)
 
     def _reach(self, voters: int) -> None:
         """Make room for voters who were silent so far."""
@@ -131,3 +128,14 @@ class Credits:
             self._radius = np.concatenate(
                 [self._radius, np.full(missing, self._full_radius, dtype=kind)]
             )
+
+
+def _spared(ballots: Ballots, disliked: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """Tell which ballots are for none of these objects."""
+    if len(disliked) == 1:
+        others: npt.NDArray[np.bool_] = ballots != disliked[0] + 1
+        return others
+    spared = np.ones(256, dtype=np.bool_)
+    spared[[place + 1 for place in disliked]] = False
+    found: npt.NDArray[np.bool_] = spared[ballots]
+    return found

@@ -66,6 +66,8 @@ class ClientAnswer(NamedTuple):
     def new(cls, round: int, chosen: Sequence[int], used_votes: bool) -> "ClientAnswer":
         """Return an answer about which the client has said nothing."""
         last = len(chosen) - 1
+        if not last:
+            return cls((AnswerRecord(round, chosen[0], used_votes),))
         return cls(
             tuple(
                 AnswerRecord(round, place, used_votes, _PENDING, last - at)
@@ -181,8 +183,10 @@ class ClientHistory:
         """Where answers begin, in order; and by the numbers of their rounds:"""
         self._positions: dict[int, int] = {}
         self._next_round = 0
-        self._last = b""
-        """The records of the last answer that was added here, as they were written."""
+        self.pending: ClientAnswer | None = None
+        """The last answer, if an opinion on it may still come,"""
+        self.pending_records = b""
+        """and its records as they stand on the page."""
 
     @staticmethod
     def offset_of(position: int) -> int:
@@ -200,7 +204,11 @@ class ClientHistory:
         return len(self.records) if self.pending is None else self._answers[-1]
 
     def add(
-        self, passed: ClientAnswer | None, begun: RunRecord | None, answer: ClientAnswer
+        self,
+        passed: ClientAnswer | None,
+        begun: RunRecord | None,
+        answer: ClientAnswer,
+        records_of: bytes,
     ) -> None:
         """Add an answer that was written behind all that was read, and perhaps a run before it;
         `passed` is the pending answer as the client went past it."""
@@ -215,13 +223,7 @@ class ClientHistory:
         self._answers.append(len(records))
         self._given.append(answer)
         records += answer.records
-        self._last = answer.encode()
-
-    @property
-    def pending(self) -> ClientAnswer | None:
-        """The last answer, if an opinion on it may still come."""
-        last = self._given[-1] if self._given else None
-        return last if last is not None and last.incomplete else None
+        self.pending, self.pending_records = answer, records_of
 
     def _answer(self, position: int) -> ClientAnswer:
         first = self.records[position]
@@ -231,9 +233,8 @@ class ClientHistory:
 
     def read(self, content: bytes, *, position: int) -> None:
         """Take over a piece of the page that begins with the record at `position`."""
-        if content and content == self._last and position == self._answers[-1]:
+        if content and content == self.pending_records and position == self._answers[-1]:
             return  # nothing was written since
-        self._last = b""
         # Only the last answer may have changed, by opinions: it keeps its round.
         del self.records[position:]
         kept = bisect_left(self._answers, position)
@@ -250,6 +251,10 @@ class ClientHistory:
                 self._runs.append(len(self.records))
             self.records.append(record)
         self._given += map(self._answer, self._answers[kept:])
+        last = self._given[-1] if self._given else None
+        self.pending, self.pending_records = None, b""
+        if last is not None and last.incomplete:
+            self.pending, self.pending_records = last, last.encode()
 
     def find(self, number: int) -> tuple[int, ClientAnswer] | None:
         """Return where the answer of a round begins, and the answer."""

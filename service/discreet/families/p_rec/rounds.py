@@ -15,10 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cachetools import LRUCache
-
 from discreet.errors import DiscreetError, InvalidArgument
 from discreet.families.contract import Recommender
+from discreet.families.p_rec.remembered import Remembered
 from discreet.state.stores import PageWrite
 
 OPEN, CLOSED = b"\x01", b"\x02"
@@ -51,8 +50,8 @@ class Rounds:
         self._key = owner.key
         self._objects = objects
         self._roster = owner.key(b"rounds")
-        self._by_number: LRUCache[int, Round] = LRUCache(MOST_REMEMBERED)
-        self._number_of: LRUCache[str, int] = LRUCache(MOST_REMEMBERED)
+        self._by_number: Remembered[int, Round] = Remembered(MOST_REMEMBERED)
+        self._number_of: Remembered[str, int] = Remembered(MOST_REMEMBERED)
         self.changed = True
         """Whether a round was made or closed, or votes cast, since the rounds were last counted."""
 
@@ -78,18 +77,17 @@ class Rounds:
             return None
         fields = json.loads(blob.content)
         found = Round(number, fields["id"], tuple(fields["objects"]))
-        self._by_number[number] = found
-        self._number_of[found.id] = number
+        self._by_number.put(number, found)
+        self._number_of.put(found.id, number)
         return found
 
     def remembered(self, number: int) -> Round | None:
         """Return a round that this worker has met."""
-        known: Round | None = self._by_number.get(number)
-        return known
+        return self._by_number.get(number)
 
     async def by_id(self, round_id: str) -> Round | None:
         """Return a round by its id, or None."""
-        number: int | None = self._number_of.get(round_id)
+        number = self._number_of.get(round_id)
         if number is None:
             (number,) = await self._store.number_of(roster=self._roster, names=[_name(round_id)])
         if number is None:

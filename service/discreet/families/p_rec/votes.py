@@ -8,16 +8,15 @@ already; sending it again without that round changes nothing about them.)
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from cachetools import LRUCache
 
 from discreet.errors import InvalidArgument
 from discreet.families.contract import Recommender
 from discreet.families.p_rec.credits import SILENT, Ballots
+from discreet.families.p_rec.remembered import Remembered
 from discreet.families.p_rec.rounds import HEAD, OPEN, Round, Rounds
 
 _TOGETHER = 3_000
@@ -56,19 +55,19 @@ class Votes:
         """The blob whose version counts how often a voter's votes were erased."""
         self.erasures = 0
         """The last version of it that this worker has seen."""
-        self._ballots: LRUCache[int, Ballots] = LRUCache(
-            MOST_BALLOT_BYTES, getsizeof=lambda ballots: ballots.nbytes + _OVERHEAD
-        )
+        self._ballots: Remembered[int, Ballots] = Remembered(MOST_BALLOT_BYTES)
 
     # Reading.
 
     async def ballots(self, numbers: Sequence[int]) -> list[Ballots]:
         """Return the votes of closed rounds, which do not change any more but by erasures."""
-        seen = self.erasures
-        found: dict[int, Ballots] = {
-            number: self._ballots[number] for number in numbers if number in self._ballots
-        }
-        missing = [number for number in numbers if number not in found]
+        seen, found, missing = self.erasures, dict[int, Ballots](), []
+        for number in numbers:
+            known = self._ballots.get(number)
+            if known is None:
+                missing.append(number)
+            else:
+                found[number] = known
         if not missing:
             return [found[number] for number in numbers]
         # No further than the voters that were promised: whoever slipped in beyond is silent.
@@ -81,11 +80,10 @@ class Votes:
             )
         )
         for number, page in zip(missing, pages, strict=True):
-            found[number] = np.frombuffer(page, dtype=np.uint8)
+            found[number] = ballots = np.frombuffer(page, dtype=np.uint8)
             # What was read before an erasure must not be remembered after it.
             if seen == self.erasures:
-                with suppress(ValueError):  # larger than the whole cache
-                    self._ballots[number] = found[number]
+                self._ballots.put(number, ballots, ballots.nbytes + _OVERHEAD)
         return [found[number] for number in numbers]
 
     def notice_erasures(self, count: int) -> None:
