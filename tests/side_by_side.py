@@ -15,9 +15,12 @@ LONGEST_FIRST = (
     "tests/end_to_end",
     "tests/test_readme.py",
     "tests/deploy",
+    "tests/chaos",
     "tests/browser",
+    "tests/state",
     "tests/commands",
     "tests/loadtests",
+    "tests/research/reproduce",
 )
 
 
