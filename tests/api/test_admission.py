@@ -38,6 +38,17 @@ def test_room_grows_while_answers_are_quick_and_shrinks_when_they_are_not() -> N
     assert admission.bound == 200
 
 
+def test_a_crowd_that_is_answered_quickly_has_room_within_two_windows() -> None:
+    clock = Clock()
+    admission = Admission(target_seconds=0.03, clock=clock)
+    assert admission.bound == 128
+    load(admission, clock, seconds=0.007, windows=2)
+    assert admission.bound == 512
+    admission = Admission(target_seconds=0.03, clock=clock)
+    load(admission, clock, seconds=0.025, windows=2)
+    assert admission.bound < 160, "what is nearly too slow is let in step by step"
+
+
 def test_room_that_nobody_needs_does_not_grow() -> None:
     clock = Clock()
     admission = Admission(clock=clock)

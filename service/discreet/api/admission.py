@@ -4,9 +4,10 @@ A worker that takes on everything answers everybody late. This one takes on what
 and refuses the rest with 429, before anything is looked at, counted or debited.
 
 *How much is soon* is learned: the number of requests in flight may grow while they are answered
-quickly, and shrinks as soon as they are not (`target_seconds`, on average), whatever it is that is
-slow: this processor, large catalogues, the store. Calls beside the request path have room of their
-own, so that an operator gets in; health and metrics are always answered.
+quickly, the more quickly the faster, and shrinks as soon as they are not (`target_seconds`, on
+average), whatever it is that is slow: this processor, large catalogues, the store. Calls beside the
+request path have room of their own, so that an operator gets in; health and metrics are always
+answered.
 
 *Refusing must stay cheap.* Whoever asks again at once, against Retry-After, would keep a worker
 busy with refusals. So refusals leave at a bounded pace: the more of them wait, the later they are
@@ -24,7 +25,7 @@ log = logging.getLogger(__name__)
 MOST_BATCHES = 4
 _FEWEST = 64
 """A busy machine answers a few dozen a little late, rather than none of them."""
-_FIRST = 64
+_FIRST = 128
 _MOST_BESIDE = 32
 """Requests that are not on the request path: whoever mends an overload gets in."""
 _WINDOW_SECONDS = 0.1
@@ -110,7 +111,9 @@ class Admission:
         if mean > self._target:
             self.bound = max(self._fewest, self.bound * max(0.5, self._target / mean))
         elif self._was_full:
-            self.bound = min(self._most, self.bound * 1.1 + 1)
+            # Twice as many take twice as long, so there is room for this many at half the target.
+            more = min(2.0, max(1.1, self._target / (2 * mean))) if mean > 0 else 2.0
+            self.bound = min(self._most, self.bound * more + 1)
 
     def refusal_delay(self) -> float:
         """Note a refusal; return after how many seconds it should be sent."""

@@ -22,7 +22,7 @@ from discreet.metrics.samples import DecisionTotals, DurationSamples
 from discreet.metrics.series import REFUSALS, MetricSeries
 from discreet.privacy.charges import NANO, Charge
 
-FLUSH_SECONDS = 0.02
+FLUSH_SECONDS = 0.1
 LONGEST_PEER = 64
 
 CallLater = Callable[[float, Callable[[], None]], object]
