@@ -1,8 +1,9 @@
 """Upper confidence bounds, and matrices that are made positive."""
 
 import numpy as np
+import pytest
 
-from discreet.families.fclub.linear import positive, upper_bounds
+from discreet.families.fclub.linear import inverted, positive, upper_bounds
 
 
 def test_bounds_are_estimate_plus_width_times_norm() -> None:
@@ -17,6 +18,23 @@ def test_bounds_are_estimate_plus_width_times_norm() -> None:
     )
     assert np.allclose(many[0], bounds)
     assert np.allclose(many[1], [2.0, -1 + 4.0, -0.8 + 4 * norm])
+
+
+@pytest.mark.parametrize("order", [1, 2, 12, 13, 40, 63])
+def test_inverses_and_determinants_are_those_of_whole_matrices(order: int) -> None:
+    """Among them matrices as unlike the identity as sums of many observations make them."""
+    rng = np.random.default_rng(order)
+    drawn = rng.normal(size=(3, 2, order + 5, order)) * np.logspace(0, 3, order)
+    matrices = np.swapaxes(drawn, -1, -2) @ drawn + np.eye(order)
+    inverses, sizes = inverted(matrices)
+    expected = np.linalg.inv(matrices)
+    scale = np.sqrt(np.diagonal(expected, axis1=-2, axis2=-1))
+    difference = np.abs(inverses - expected) / (scale[..., None] * scale[..., None, :])
+    assert difference.max() < 1e-7
+    assert sizes == pytest.approx(np.linalg.slogdet(matrices)[1] / 2, rel=1e-12)
+    alone, size = inverted(matrices[0, 0])
+    assert alone == pytest.approx(inverses[0, 0], rel=1e-9)
+    assert size == pytest.approx(sizes[0, 0])
 
 
 def test_positive_raises_negative_eigenvalues_only() -> None:

@@ -25,7 +25,7 @@ from discreet.errors import InvalidArgument, UnknownDecision
 from discreet.families.choice import UtilityChoice, filled
 from discreet.families.fclub.evidence import Floats, Knowledge, potential
 from discreet.families.fclub.features import Coordinates
-from discreet.families.fclub.linear import upper_bounds
+from discreet.families.fclub.linear import inverted, upper_bounds
 from discreet.families.fclub.own_rows import OwnEncoding
 from discreet.families.fclub.sums import NoisyUpdate
 from discreet.families.questions import Choice, Decision, PendingDecision, Question
@@ -56,7 +56,9 @@ class Preferences(NamedTuple):
         return Preferences(self.estimate[place], self.covariance[place])
 
     def rows(self, places: Sequence[int]) -> "Preferences":
-        """Return some users'."""
+        """Return some users', whose places ascend."""
+        if len(places) == len(self.estimate):
+            return self
         return Preferences(self.estimate[places], self.covariance[places])
 
 
@@ -79,7 +81,7 @@ class UserKinds:
         dimensions = users.vector.shape[-1]
         prior = np.eye(dimensions) / self.variety
         if not len(self.shares):
-            covariance = np.asarray(np.linalg.inv(prior + users.matrix), dtype=np.float64)
+            covariance, _ = inverted(prior + users.matrix)
             return Preferences(_applied(covariance, users.vector), covariance)
         estimate = np.empty_like(users.vector)
         covariance = np.empty_like(users.matrix)
@@ -93,18 +95,19 @@ class UserKinds:
         matrices, vectors, odds = self._components
         known = matrices + users.matrix[:, None]
         vector = vectors + users.vector[:, None]
-        inverse = np.asarray(np.linalg.inv(known), dtype=np.float64)
+        inverse, sizes = inverted(known)
         means = _applied(inverse, vector)
         # What `potential` returns, with the inverse that is needed anyway.
-        roots = np.diagonal(np.linalg.cholesky(known), axis1=-2, axis2=-1)
-        fits = odds + 0.5 * (vector * means).sum(axis=-1) - np.log(roots).sum(axis=-1)
-        weights = np.exp(fits - fits.max(axis=1, keepdims=True))
-        weights /= weights.sum(axis=1, keepdims=True)
-        estimate = (weights[..., None] * means).sum(axis=1)
+        fits = odds + 0.5 * np.add.reduce(vector * means, axis=-1) - sizes
+        weights = np.exp(fits - np.maximum.reduce(fits, axis=1, keepdims=True))
+        weights /= np.add.reduce(weights, axis=1, keepdims=True)
+        estimate: Floats = (weights[:, None] @ means)[:, 0]
         apart = means - estimate[:, None]
         # The covariance of a mixture: that within its parts, and that between them.
-        covariance = (weights[..., None, None] * inverse).sum(axis=1)
-        covariance += np.einsum("uk,uki,ukj->uij", weights, apart, apart)
+        covariance = np.swapaxes(apart, 1, 2) @ (weights[..., None] * apart)
+        covariance += (weights[:, None] @ inverse.reshape(*weights.shape, -1)).reshape(
+            covariance.shape
+        )
         return Preferences(estimate, covariance)
 
     @cached_property
@@ -165,6 +168,14 @@ class ClusterQuestion(Question):
     ids: tuple[str, ...]
     steps: Coordinates
     features: Floats
+    notes: Sequence[bytes] | None = None
+    """What recommendation ids carry of each row, if it was worked out ahead."""
+
+    def note(self, row: int) -> bytes:
+        """Return what a recommendation id carries of a row."""
+        if self.notes is not None:
+            return self.notes[row]
+        return note_of(self.ids[row], self.steps[row])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,14 +311,11 @@ def _decision(
 ) -> Decision:
     rows = [choice.slot for choice in chosen]
     return Decision(
-        items=tuple(question.ids[row] for row in rows),
+        items=tuple([question.ids[row] for row in rows]),
         # Candidates need not be in the catalogue: feedback finds them by their place in the list.
-        choices=tuple(Choice(place, choice.propensity) for place, choice in enumerate(chosen)),
+        choices=tuple([Choice(place, choice.propensity) for place, choice in enumerate(chosen)]),
         personalised=personalised and len(chosen) > 0,
-        note=b"".join(
-            digest_of(question.ids[row]) + question.steps[row].astype("<i2").tobytes()
-            for row in rows
-        ),
+        note=b"".join([question.note(row) for row in rows]),
         reason=reason,
     )
 
@@ -315,6 +323,11 @@ def _decision(
 def note_bytes(dimensions: int) -> int:
     """Return how many bytes a recommendation id carries for each item."""
     return ID_BYTES + 2 * dimensions
+
+
+def note_of(item: str, steps: Coordinates) -> bytes:
+    """Return what a recommendation id carries of an item: its id's digest and its features."""
+    return digest_of(item) + steps.astype("<i2").tobytes()
 
 
 def digest_of(item: str) -> bytes:

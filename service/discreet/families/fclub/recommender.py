@@ -27,6 +27,7 @@ from discreet.families.fclub.model import (
     Ranking,
     features_shown,
     note_bytes,
+    note_of,
     position_of,
 )
 from discreet.families.fclub.own_rows import FoldingRead, OwnEncoding
@@ -56,6 +57,10 @@ from discreet.state.tombstones import Tombstones
 NOT_LEARNED = Receipt(duplicate=False, learned=False)
 MOST_NOTE_BYTES = 10_000
 """Of what a token carries about the items that it recommends: a token has 16,384 letters."""
+
+
+_Offered = tuple[tuple[str, ...], Coordinates, npt.NDArray[np.float64], Sequence[bytes] | None]
+"""What a question may be answered with, as `ClusterQuestion` has it."""
 
 
 class ClusterRecommender(Recommender[ClusterModel]):
@@ -101,7 +106,8 @@ class ClusterRecommender(Recommender[ClusterModel]):
         self._row_of = {item.id: place for place, item in enumerate(document.items)}
         self._shown = tuple(item.id for item in document.items if not item.hidden)
         self._hidden = frozenset(item.id for item in document.items if item.hidden)
-        self._catalogue = self._features_of(self._shown)
+        ids, steps, features, _ = self._features_of(self._shown)
+        self._catalogue: _Offered = (ids, steps, features, tuple(map(note_of, ids, steps)))
         merging = self.reading if isinstance(self.reading, GlobalReading) else None
         self.offer(UpdatesFromServers(self, reading=merging, members=document.members))
         if self.is_local and document.global_server is not None:
@@ -195,20 +201,13 @@ class ClusterRecommender(Recommender[ClusterModel]):
         most = MOST_NOTE_BYTES // (note_bytes(self.dimensions) + 8)
         if ask.limit > most:
             raise InvalidArgument("limit", f"must be at most {most} with features this long")
-        ids, steps, features = self._offered(ask)
-        return ClusterQuestion(
-            client=self.principal(ask.client),
-            limit=ask.limit,
-            ids=ids,
-            steps=steps,
-            features=features,
-        )
+        return ClusterQuestion(self.principal(ask.client), ask.limit, *self._offered(ask))
 
-    def _offered(self, ask: Ask) -> tuple[tuple[str, ...], Coordinates, npt.NDArray[np.float64]]:
+    def _offered(self, ask: Ask) -> _Offered:
+        if ask.candidates is None and not ask.exclude:
+            return self._catalogue
         excluded = frozenset(ask.exclude)
         if ask.candidates is None:
-            if not excluded:
-                return self._catalogue
             return self._features_of(tuple(one for one in self._shown if one not in excluded))
         rows: dict[str, Coordinates] = {}
         for place, one in enumerate(ask.candidates):
@@ -221,13 +220,11 @@ class ClusterRecommender(Recommender[ClusterModel]):
             raise InvalidArgument("candidates", "no candidate is a visible item or has features")
         ids = tuple(one for one in rows if one not in excluded)
         steps = np.array([rows[one] for one in ids], dtype=np.int16).reshape(-1, self.dimensions)
-        return ids, steps, decoded(steps)
+        return ids, steps, decoded(steps), None
 
-    def _features_of(
-        self, ids: tuple[str, ...]
-    ) -> tuple[tuple[str, ...], Coordinates, npt.NDArray[np.float64]]:
+    def _features_of(self, ids: tuple[str, ...]) -> _Offered:
         steps = self._steps[np.array([self._row_of[one] for one in ids], dtype=np.intp)]
-        return ids, steps, decoded(steps)
+        return ids, steps, decoded(steps), None
 
     def _coordinates(self, features: Any, field: str) -> Coordinates:
         if features is None:
