@@ -42,7 +42,8 @@ MOST_KINDS = 32
 """Kinds that a user is compared with; the largest, if there are more."""
 _ALONE = 0.5
 """The probability of being of no known kind, before anything is known about a user."""
-_BLOCK_NUMBERS = 1 << 21
+_BLOCK_NUMBERS = 1 << 17
+"""Of users' matrices that are worked with at a time: a megabyte stays in the processor's caches."""
 
 
 class Preferences(NamedTuple):
