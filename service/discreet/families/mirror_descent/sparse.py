@@ -63,20 +63,20 @@ class SparseRows:
     @property
     def lengths(self) -> Integers:
         """How many features each row names."""
-        return np.diff(self.offsets)
+        return self.offsets[1:] - self.offsets[:-1]
 
     @property
     def row_of(self) -> npt.NDArray[np.intp]:
         """Return the row of every entry."""
-        return np.repeat(np.arange(len(self)), self.lengths)
+        return np.arange(len(self)).repeat(self.lengths)
 
     def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> Self:
         """Return these rows, in this order."""
         chosen = np.asarray(rows, dtype=np.int64)
         lengths = self.lengths[chosen]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        offsets = _ends(lengths)
         shift = self.offsets[chosen] - offsets[:-1]
-        at = np.arange(offsets[-1]) + np.repeat(shift, lengths)
+        at = np.arange(offsets[-1]) + shift.repeat(lengths)
         return type(self)(offsets, self.indices[at], self.values[at])
 
     def between(self, start: int, stop: int) -> Self:
@@ -173,6 +173,13 @@ def joined(rows: Sequence[SparseRow]) -> SparseRows:
     return SparseRows(offsets, np.array(flat, dtype=np.int64), np.array(amounts, dtype=np.float64))
 
 
+def _ends(lengths: Integers) -> Integers:
+    """Return where rows of these lengths begin, and where the last one ends."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    lengths.cumsum(out=offsets[1:])
+    return offsets
+
+
 def _flattened(
     features: Sequence[tuple[Sequence[int], Sequence[float]]], name: Callable[[int], str]
 ) -> tuple[Integers, Floats]:
@@ -205,10 +212,11 @@ def on_grid(rows: SparseRows, *, bound: float) -> GridRows:
         raise InvalidArgument("bound", f"must be from 2**-10 to {MOST_BOUND:g}")
     if len(rows) and int(rows.lengths.max()) > MOST_NONZEROS:
         raise InvalidArgument("rows", f"must have at most {MOST_NONZEROS} non-zeros each")
-    length = norms(rows)
+    row_of = rows.row_of
+    length = np.sqrt(np.bincount(row_of, weights=rows.values * rows.values, minlength=len(rows)))
     over = length > bound * (1 - 2.0**-41)
     factors = np.where(over, bound * (1 - 2.0**-40) / np.where(over, length, 1.0), 1.0)
-    shortened = rows.values * factors[rows.row_of]
+    shortened = rows.values * factors[row_of]
     return GridRows(rows.offsets, rows.indices, np.trunc(shortened * STEPS) / STEPS)
 
 
@@ -245,21 +253,24 @@ class Crossing:
         if len(clients) != len(items):
             raise InvalidArgument("clients", "must be one row, or as many as items")
         own, each = clients.lengths, items.lengths
+        rows, of_client = np.arange(len(items)), clients.row_of
         # A client's features after a feature -1 of value 1, whose products are the item's own.
-        factors = np.insert(clients.indices, clients.offsets[:-1], -1)
-        amounts = np.insert(clients.values, clients.offsets[:-1], 1.0)
-        factor_at = clients.offsets[:-1] + np.arange(len(clients))
+        count = len(clients.indices)
+        places = np.arange(count) + 1 + of_client
+        factors, amounts = np.full(count + len(rows), -1), np.ones(count + len(rows))
+        factors[places], amounts[places] = clients.indices, clients.values
+        factor_at = clients.offsets[:-1] + rows
         products = (own + 1) * each
-        offsets = np.concatenate([[0], np.cumsum(own + products)]).astype(np.int64)
-        row_of = np.repeat(np.arange(len(items)), products)
-        within = np.arange(len(row_of)) - np.repeat(np.cumsum(products) - products, products)
-        factor = factor_at[row_of] + within // each[row_of]
-        item = items.offsets[row_of] + within % each[row_of]
+        offsets = _ends(own + products)
+        row_of = rows.repeat(products)
+        within = np.arange(len(row_of)) - (_ends(products)[:-1])[row_of]
+        which, of_item = np.divmod(within, each[row_of])
+        factor, item = factor_at[row_of] + which, items.offsets[row_of] + of_item
         indices = np.empty(int(offsets[-1]), dtype=np.int64)
         values = np.empty(int(offsets[-1]))
-        at = offsets[row_of] + own[row_of] + within
+        at = (offsets[:-1] + own)[row_of] + within
         indices[at] = self.clients + self.items * (1 + factors[factor]) + items.indices[item]
         values[at] = items.values[item] * amounts[factor]
-        mine = np.arange(len(clients.indices)) + (offsets - clients.offsets)[:-1][clients.row_of]
+        mine = np.arange(count) + (offsets - clients.offsets)[:-1][of_client]
         indices[mine], values[mine] = clients.indices, clients.values
         return SparseRows(offsets, indices, values)
