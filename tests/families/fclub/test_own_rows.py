@@ -1,5 +1,7 @@
 """Observations behind own sums: added up or not, they come to the same."""
 
+import tracemalloc
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -60,6 +62,21 @@ def test_sums_that_are_shorter_than_the_head_have_no_rows() -> None:
     assert own.waiting(few) == 0
     assert own.steps([few]).tolist() == [[3, 1, 2, *[0] * (own.head - 3)]]
     assert own.steps([]).shape == (0, own.head)
+
+
+def test_somebody_with_many_rows_takes_no_room_for_everybody_else() -> None:
+    own = OwnEncoding(SumsEncoding(dimensions=8))
+    many = behind([0] * own.head, own.rows(some_steps(2_000, 8), some_rewards(2_000)))
+    everybody = [many, *[many[: own.head]] * 199]
+    tracemalloc.start()
+    try:
+        steps = own.steps(everybody)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert steps[0, 0] == 2_000
+    # Room for 2,000 rows of each of 200 would be 10 MB of rows alone, and twice that of features.
+    assert peak < 5_000_000
 
 
 async def told(store: MemoryStore, own: OwnEncoding, principal: bytes, count: int) -> None:

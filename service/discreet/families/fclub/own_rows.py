@@ -93,10 +93,11 @@ class OwnEncoding:
         """Return what lies before the rows, and the rows."""
         width = self._words + 1
         heads = np.zeros((len(own), self.head), dtype=np.int64)
+        own = [self._shortened(vector) for vector in own]
         counts = [self.waiting(vector) for vector in own]
-        # At least as many as there usually are at the most, so that how many somebody has makes no
+        # As many as there usually are at the most, so that how many somebody has makes no
         # difference to how long this takes.
-        rows = np.zeros((len(own), max(MOST, *counts, 0), width), dtype=np.int64)
+        rows = np.zeros((len(own), MOST, width), dtype=np.int64)
         for place, (vector, count) in enumerate(zip(own, counts, strict=True)):
             first = vector[: self.head]
             heads[place, : len(first)] = first
@@ -106,6 +107,14 @@ class OwnEncoding:
         features = rows[..., :-1].astype("<i8").view("<i2")[..., : self.encoding.dimensions]
         rewards = np.ascontiguousarray(rows[..., -1]).view(np.float64)
         return heads, _Behind(features, rewards, np.array(counts, dtype=np.int64))
+
+    def _shortened(self, own: Vector) -> Vector:
+        """Return own sums with the first rows added up, so that no more than `MOST` wait: everybody
+        who is read together has room for as many as anybody."""
+        most = self.head + MOST * (self._words + 1)
+        while self.waiting(own) > MOST:
+            own = np.concatenate([self.folded(own[:most]), own[most:]])
+        return own
 
     def _added(self, behind: "_Behind") -> tuple[Floats, Integers]:
         """Return what rows add to V and b, in steps. Features are whole steps of 2**-10, so that
