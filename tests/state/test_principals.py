@@ -33,3 +33,10 @@ def test_a_recommenders_clients_are_named_alike_one_by_one_and_together() -> Non
         name = principals.clients("films", group=group)
         for client in ("ada", "", "Zoë", "a\0b"):
             assert name(client) == principals.client("films", client, group=group)
+
+
+def test_marks_of_many_events_are_those_of_each() -> None:
+    names = Principals(b"p" * 32)
+    events = ["one", "two", "a longer one, with ümlauts"]
+    marks = names.marks(events, b"8 bytes.")
+    assert marks == [names.request((names.event(each), b"8 bytes.")) for each in events]

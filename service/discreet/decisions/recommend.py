@@ -32,7 +32,7 @@ from discreet.errors import (
     StoreUnavailable,
     UnknownRecommender,
 )
-from discreet.families.budgets import FREE
+from discreet.families.budgets import FREE, PrivacyReport
 from discreet.families.contract import Recommender
 from discreet.families.observer import AnswerOutcome, FamilyCounter, Observer
 from discreet.families.questions import (
@@ -62,12 +62,13 @@ class MarkedQuestion(NamedTuple):
     mark: RetryMark | None = None
 
 
-class _Placed(NamedTuple):
-    """An entry of a batch, with its place in it."""
+class _Alike(NamedTuple):
+    """Entries of a batch that are answered the same way, with their places in it."""
 
-    position: int
-    ask: Ask
-    question: Question
+    recommender: Recommender[Any]
+    with_event: bool
+    positions: list[int]
+    questions: list[MarkedQuestion]
 
 
 class RecommendRequests:
@@ -123,7 +124,7 @@ class RecommendRequests:
         """Answer many questions in few round trips; each succeeds or fails by itself, in order."""
         snapshot = await self._registry.current()
         answers: list[Recommendation | DiscreetError] = [_UNKNOWN] * len(asks)
-        together: dict[tuple[str, bool, bool], list[_Placed]] = {}
+        together: dict[tuple[str, bool, bool], _Alike] = {}
         recommenders = snapshot.recommenders
         for position, ask in enumerate(asks):
             recommender = recommenders.get(ask.recommender)
@@ -137,42 +138,43 @@ class RecommendRequests:
             except DiscreetError as error:
                 answers[position] = error
                 continue
-            kind = (ask.recommender, ask.event_id is None, ask.anybody)
-            together.setdefault(kind, []).append(_Placed(position, ask, question))
+            kind = (ask.recommender, ask.event_id is not None, ask.anybody)
+            alike = together.get(kind)
+            if alike is None:
+                alike = together[kind] = _Alike(recommender, kind[1], [], [])
+            alike.positions.append(position)
+            alike.questions.append(MarkedQuestion(question, ask))
         running = []
-        for (name, without_event, _), group in together.items():
-            recommender = snapshot.recommenders[name]
-            answer = self._answer_placed if without_event else self._answer_once_placed
-            for chunk in _chunks(group, recommender.stored.next_slot):
-                work = self._lane.piece(partial(answer, recommender, chunk))
-                running.append((chunk, asyncio.ensure_future(work)))
-        for chunk, task in running:
-            for placed, outcome in zip(chunk, await task, strict=True):
-                if placed.ask.full and isinstance(outcome, Recommendation):
-                    recommender = snapshot.recommenders[placed.ask.recommender]
+        for recommender, with_event, positions, questions in together.values():
+            answer = self._answer_each_once if with_event else self._answer_all
+            for piece in _pieces(questions, recommender.stored.next_slot):
+                work = self._lane.piece(partial(answer, recommender, questions[piece]))
+                running.append((recommender, positions[piece], asyncio.ensure_future(work)))
+        for recommender, positions, task in running:
+            for position, outcome in zip(positions, await task, strict=True):
+                if asks[position].full and isinstance(outcome, Recommendation):
                     outcome = recommender.with_descriptions(outcome)
-                answers[placed.position] = outcome
+                answers[position] = outcome
         return answers
 
-    async def _answer_placed(
-        self, recommender: Recommender[Any], chunk: "Sequence[_Placed]"
+    async def _answer_all(
+        self, recommender: Recommender[Any], many: Sequence[MarkedQuestion]
     ) -> Sequence[Recommendation | DiscreetError]:
         try:
-            many = [MarkedQuestion(one.question, one.ask) for one in chunk]
             return await self.answer(recommender, many)
         except DiscreetError as error:
-            return [error] * len(chunk)
+            return [error] * len(many)
 
-    async def _answer_once_placed(
-        self, recommender: Recommender[Any], chunk: "Sequence[_Placed]"
+    async def _answer_each_once(
+        self, recommender: Recommender[Any], many: Sequence[MarkedQuestion]
     ) -> Sequence[Recommendation | DiscreetError]:
-        async def one(placed: _Placed) -> Recommendation | DiscreetError:
+        async def one(marked: MarkedQuestion) -> Recommendation | DiscreetError:
             try:
-                return await self._once(recommender, placed.ask, placed.question)
+                return await self._once(recommender, marked.ask, marked.question)
             except DiscreetError as error:
                 return error
 
-        return await asyncio.gather(*map(one, chunk))
+        return await asyncio.gather(*map(one, many))
 
     async def _one(
         self, recommender: Recommender[Any], ask: Ask, question: Question
@@ -218,8 +220,8 @@ class RecommendRequests:
     ) -> list[Recommendation | DiscreetError]:
         """Answer questions to one recommender, all or none of them as for anybody, and seal the
         decisions."""
-        made_up = self._stored.make_up(recommender, len(many))
-        marks = [one.mark or mark for one, (_, mark) in zip(many, made_up, strict=True)]
+        made_up, marks = self._stored.make_up(recommender, len(many))
+        marks = [one.mark or mark for one, mark in zip(many, marks, strict=True)]
         seals = DecisionSeals(
             self._sealer,
             recommender,
@@ -245,7 +247,7 @@ class RecommendRequests:
                 good[row] = one
                 answers.append(_UNKNOWN)
             elif isinstance(one, StoreUnavailable) and many[row].mark is None:
-                answers.append(_in_doubt(one, made_up[row][0]))
+                answers.append(_in_doubt(one, made_up[row]))
             else:
                 answers.append(one)
         budget, awaits = recommender.answers_budget, recommender.awaits
@@ -254,34 +256,41 @@ class RecommendRequests:
         kinds: list[tuple[AnswerOutcome, Charge, list[Recommendation]]] = []
         outcome: AnswerOutcome | None = None
         charge, pays = FREE, False
+        reports: dict[int, tuple[Charge, PrivacyReport, range]] = {}
         sealed = seals.seal(list(good), [one.decision for one in good.values()])
         for (row, one), (token, pending) in zip(good.items(), sealed, strict=True):
-            decision = one.decision
+            decision, ledger = one.decision, one.ledger
+            if outcome is not one.outcome or charge is not one.charge:
+                outcome, charge, alike = one.outcome, one.charge, []
+                kinds.append((outcome, charge, alike))
+                pays = budget is not None and charge != FREE
+            # Ledgers that are equal are mostly one object, and stand alike after one charge.
+            known = reports.get(id(ledger))
+            if known is None or known[0] is not charge:
+                reached = range(0)
+                if pays and budget is not None and ledger is not None:
+                    spent = ledger.spent(Account.ANSWERS, budget.window)
+                    reached = budget.reached(spent=spent, charge=charge)
+                known = reports[id(ledger)] = charge, recommender.report(one), reached
             answers[row] = answer = Recommendation(
                 token,
                 decision.items,
                 decision.personalised,
-                recommender.report(one),
+                known[1],
                 pending.expires_at,
                 decision.vendors,
                 decision.round,
                 decision.reason,
                 one.awaiting if awaits else None,
             )
-            if outcome is not one.outcome or charge is not one.charge:
-                outcome, charge, alike = one.outcome, one.charge, []
-                kinds.append((outcome, charge, alike))
-                pays = budget is not None and charge != FREE
             alike.append(answer)
             if logged:
                 ask = many[row].ask
                 self._decision_log.decided(recommender, ask, decision, pending, self._beside(ask))
-            if pays and budget is not None and one.ledger is not None:
-                spent = one.ledger.spent(Account.ANSWERS, budget.window)
-                for tenths in budget.reached(spent=spent, charge=charge):
-                    self._observer.reached(
-                        recommender=recommender.name, algorithm=recommender.algorithm, tenths=tenths
-                    )
+            for tenths in known[2]:
+                self._observer.reached(
+                    recommender=recommender.name, algorithm=recommender.algorithm, tenths=tenths
+                )
         for kind in kinds:
             self._note(recommender, *kind)
         self._say_what_is_not_awaited(recommender, many, good)
@@ -345,17 +354,17 @@ class RecommendRequests:
         )
 
 
-def _chunks(many: Sequence[_Placed], items: int) -> list[Sequence[_Placed]]:
+def _pieces(many: Sequence[MarkedQuestion], items: int) -> list[slice]:
     """Cut a batch into pieces of long work, each of one question at least."""
-    chunks, start, size = [], 0, 0
-    for end, placed in enumerate(many):
-        more = items * placed.question.limit
+    pieces, start, size = [], 0, 0
+    for end, marked in enumerate(many):
+        more = items * marked.question.limit
         if end > start and (size + more > PIECE or end - start == _MOST_TOGETHER):
-            chunks.append(many[start:end])
+            pieces.append(slice(start, end))
             start, size = end, 0
         size += more
-    chunks.append(many[start:])
-    return chunks
+    pieces.append(slice(start, len(many)))
+    return pieces
 
 
 def _in_doubt(error: StoreUnavailable, event_id: str | None) -> StoreUnavailable:

@@ -110,14 +110,15 @@ class StoredAnswers:
             raise ClientErased("the answer under this event_id is from before an erasure")
         return StoredAnswer(opened, repeated=stands != sealed)
 
-    def make_up(self, recommender: Recommender[Any], count: int) -> list[tuple[str, RetryMark]]:
+    def make_up(
+        self, recommender: Recommender[Any], count: int
+    ) -> tuple[list[str], list[RetryMark]]:
         """Return event ids that nobody has used, and the marks under which to debit."""
-        ttl = _kept(recommender)
         content = os.urandom(_MADE_UP_BYTES * count).hex()
         size = 2 * _MADE_UP_BYTES
         ids = [MADE_UP + content[start : start + size] for start in range(0, len(content), size)]
-        kept, event, request = _LENGTH.pack(ttl), self._principals.event, self._principals.request
-        return [(each, RetryMark(request((event(each), kept)), MADE_UP_SECONDS)) for each in ids]
+        marks = self._principals.marks(ids, _LENGTH.pack(_kept(recommender)))
+        return ids, [RetryMark(mark, MADE_UP_SECONDS) for mark in marks]
 
     async def recommendation_id(self, event_id: str) -> str:
         """Return the id of the recommendation that was made under an event id."""

@@ -163,7 +163,6 @@ class DecisionSeals:
     ) -> None:
         self._sealer = sealer
         self._recommender = recommender
-        self._now = now
         self._clients = clients
         self._names = (
             [mark[:DECISION_BYTES] for mark in marks]
@@ -171,15 +170,16 @@ class DecisionSeals:
             else new_decision_ids(len(clients))
         )
         self._deferred = deferred
+        self._generation = recommender.generation
+        self._ends = now + recommender.life, now + recommender.ttl
         self._sealed: dict[int, tuple[Decision, SealedDecision]] = {}
 
     def seal(self, rows: Sequence[int], decisions: Sequence[Decision]) -> list[SealedDecision]:
         """Return the decisions for these questions, by their places, sealed."""
         if not self._recommender.awaits:
             # Nothing was opened before, and nothing comes again.
-            made = [self._pending(*each) for each in zip(rows, decisions, strict=True)]
-            tokens = seal_decisions(self._sealer, made)
-            return [SealedDecision(*each) for each in zip(tokens, made, strict=True)]
+            made = list(map(self._pending, rows, decisions))
+            return list(map(SealedDecision, seal_decisions(self._sealer, made), made))
         missing = [
             (row, decision, self._pending(row, decision))
             for row, decision in zip(rows, decisions, strict=True)
@@ -200,12 +200,12 @@ class DecisionSeals:
         ]
 
     def _pending(self, row: int, decision: Decision) -> PendingDecision:
-        recommender, deferred = self._recommender, self._deferred[row]
-        expires_at = self._now + (recommender.ttl if deferred else recommender.life)
+        deferred = self._deferred[row]
+        expires_at = self._ends[deferred]
         if decision.expires_at is not None:
             expires_at = min(expires_at, decision.expires_at)
         return PendingDecision(
-            recommender.generation,
+            self._generation,
             decision.decision_id or self._names[row],
             expires_at,
             self._clients[row],

@@ -295,9 +295,12 @@ class DecidingRecommender(ABC, Generic[M]):
                 shown = await self.follow_up(asked, decided)
             else:
                 shown = [ahead[row] for row in granted]
+            drawn = AnswerOutcome.PERSONALISED if self.answers_budget else AnswerOutcome.UNPROTECTED
             for row, decision in zip(granted, shown, strict=True):
-                _, ledger, awaiting = _debited(debits[row])
-                outcome = self._outcome(decision)
+                debit = debits[row]
+                assert isinstance(debit, Debited)
+                _, ledger, awaiting = debit
+                outcome = drawn if decision.items else AnswerOutcome.EMPTY
                 answers[row] = Answered(decision, outcome, prices[row], ledger, awaiting)
         if refused:
             for row, answer in zip(
@@ -305,11 +308,12 @@ class DecidingRecommender(ABC, Generic[M]):
                 self._answer_unpaid(current, [questions[row] for row in refused]),
                 strict=True,
             ):
-                ledger = _debited(debits[row]).ledger
+                debit = debits[row]
+                assert isinstance(debit, Debited)
                 answers[row] = (
                     answer
                     if isinstance(answer, DiscreetError)
-                    else Answered(answer, AnswerOutcome.DEGRADED, FREE, ledger)
+                    else Answered(answer, AnswerOutcome.DEGRADED, FREE, debit.ledger)
                 )
         if opens is not None:
             # A degraded answer is shown and clicked like any other, so it awaits a reward as well.
@@ -363,11 +367,6 @@ class DecidingRecommender(ABC, Generic[M]):
             else:
                 answers[row] = one._replace(awaiting=debit.awaiting)
 
-    def _outcome(self, decision: Decision) -> AnswerOutcome:
-        if not decision.items:
-            return AnswerOutcome.EMPTY
-        return AnswerOutcome.PERSONALISED if self.answers_budget else AnswerOutcome.UNPROTECTED
-
     def _answer_unpaid(
         self, model: M, questions: Sequence[Question]
     ) -> Sequence[Decision | DiscreetError]:
@@ -388,8 +387,3 @@ class DecidingRecommender(ABC, Generic[M]):
 
 _UNDECIDED = Underpaid("nothing was decided for this question")
 """Stands where no answer has been written yet, so that a row forgotten here releases nothing."""
-
-
-def _debited(debit: Debited | DiscreetError) -> Debited:
-    assert isinstance(debit, Debited)
-    return debit

@@ -224,7 +224,7 @@ class VectorContextDocument(Document):
         size = self.dimensions
 
         def read(context: Context) -> ContextFeatures:
-            if isinstance(context, Mapping):
+            if type(context) is not list and isinstance(context, Mapping):
                 raise InvalidArgument("context", f"must be a list of {size} numbers from 0 to 1")
             if len(context) != size:
                 raise InvalidArgument(

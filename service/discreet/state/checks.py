@@ -114,9 +114,11 @@ def lasting(value: float) -> int:
 
 def debit(value: Debit, like: Debit | None = None) -> Debit:
     """Return the debit if a ledger can take it; what it shares with `like` was looked at."""
-    _sized("principal", value.principal, 1, MOST_DIGEST)
-    if value.marker is not None:
-        _sized("marker", value.marker, 1, MOST_DIGEST)
+    principal, marker = value.principal, value.marker
+    if type(principal) is not bytes or not 0 < len(principal) <= MOST_DIGEST:
+        digest("principal", principal)
+    if marker is not None and (type(marker) is not bytes or not 0 < len(marker) <= MOST_DIGEST):
+        digest("marker", marker)
     if value.opened is not None:
         generation, decision, items, content, due, room, _ = value.opened
         _whole("items", items, 1, 2**16 - 1)

@@ -25,6 +25,8 @@ _WINDOW_BYTES = _WINDOW.size + _LEDGER_BYTES
 FEWEST_IN_A_ROW = 8
 """Increments with gaps between them that are added at once as one row: fewer cost the store less
 one by one."""
+_MOST_LEDGERS = 4_096
+"""Ledgers that are read once: people who spent as much have equal ones."""
 _DAY_VALUE = (4, 7, 7, 7)
 """Bytes of each number in a day's entry: debits, and the three columns."""
 
@@ -83,6 +85,7 @@ def pack_terms(charge: Charge, limit: Limit) -> bytes:
     )
 
 
+@lru_cache(maxsize=_MOST_LEDGERS)
 def unpack_ledger(stored: bytes | None) -> Ledger:
     """Return what a ledger holds; no ledger holds nothing.
 

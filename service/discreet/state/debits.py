@@ -91,21 +91,17 @@ def _call(debits: Sequence[Debit], keys: StoreKeys, fence: StoreFence) -> Fenced
     words: list[Word] = []
     places: dict[int, int] = {}
     which = bytearray()
-    for debit in debits:
-        principal = debit.principal
+    for principal, _, _, _, marker, _, _, _, opened in debits:
         shard = shard_of(principal)
         which.append(places.setdefault(shard, len(places) + 1))
-        if debit.marker is None:
+        if marker is None:
             named.append(keys.ledger(principal))
         else:
             named += keys.ledger_and_markers(principal)
-            words.append(debit.marker + paid_for)
-        if debit.opened is not None:
-            named += (
-                keys.open(shard, debit.opened.generation),
-                keys.contents(shard, debit.opened.generation),
-            )
-            words += _opened(principal, debit.opened)
+            words.append(marker + paid_for)
+        if opened is not None:
+            named += (keys.open(shard, opened.generation), keys.contents(shard, opened.generation))
+            words += _opened(principal, opened)
     lives = 0 if marked is None else marker_ttl * 1000
     call = scripts.SPEND.call(
         [*named, *map(keys.fence, places)],

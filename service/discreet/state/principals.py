@@ -80,6 +80,18 @@ class Principals:
         digest.update(principal)
         return digest.digest()
 
+    def marks(self, event_ids: Iterable[str], part: bytes) -> list[bytes]:
+        """Return `request((event(each), part))` of each event id: every answer needs one."""
+        event, request = self._event.copy, self._request.copy
+        head, tail = _LENGTH.pack(DIGEST_BYTES), _LENGTH.pack(len(part)) + part
+        marks = []
+        for each in event_ids:
+            name, mark = event(), request()
+            name.update(each.encode())
+            mark.update(head + name.digest() + tail)
+            marks.append(mark.digest())
+        return marks
+
     def request(self, parts: Iterable[bytes]) -> bytes:
         """A fingerprint of what is public of a request, to find an event id that was used twice."""
         digest = self._request.copy()

@@ -103,9 +103,11 @@ class RedisCommands:
         width = end // entries
         for shard, writes in zip(shards, reply[end:], strict=True):
             self._fence.marks.note(shard, writes)
-        return [
-            replies.outcome(read, reply[start : start + width]) for start in range(0, end, width)
-        ]
+        parts = [reply[start : start + width] for start in range(0, end, width)]
+        try:
+            return [read(part) for part in parts]
+        except Exception:  # one of them, or more: each is read by itself
+            return [replies.outcome(read, part) for part in parts]
 
     def _tripped(self, refusal: StoreFenced) -> StoreFenced:
         """Use the store no more, because a script has refused to run on it."""
