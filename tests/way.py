@@ -54,7 +54,11 @@ def traced() -> Iterator[list[str]]:
 
 async def _ways() -> dict[str, list[str]]:
     with tempfile.TemporaryDirectory() as folder, EmbeddedStore(folder) as url:
-        app = create_app(Settings(api_key=KEY, store=url, data_dir=Path(folder), init=True))
+        app = create_app(
+            Settings(
+                api_key=KEY, store=url, data_dir=Path(folder), init=True, store_timeout_seconds=30
+            )
+        )
         async with app.router.lifespan_context(app) as live:
             services = live["services"]
             document = AdaptivePartitionDocument.model_validate(DOCUMENT)

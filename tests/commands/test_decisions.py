@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from discreet.cli import main
-from discreet.families.questions import Ask
+from discreet.families.questions import Ask, Recommendation
 from discreet.preparation import opened
 from discreet.settings import Settings
 from tests.decisions.conftest import document
@@ -15,11 +15,13 @@ from tests.state.servers import valkey
 
 
 async def _ask(url: str, visits: int) -> None:
-    async with opened(Settings(store=url, init=True), carries=False) as services:
+    settings = Settings(store=url, init=True, store_timeout_seconds=30)
+    async with opened(settings, carries=False) as services:
         await services.registry.put("films", document(log={"to": "stream"}))
         await services.registry.put("books", document(log={"to": "file"}))
         asks = [Ask("films", f"client {n}", (0.1, 0.2)) for n in range(visits)]
-        await services.recommend.recommend_many(asks)
+        answers = await services.recommend.recommend_many(asks)
+        assert all(isinstance(one, Recommendation) for one in answers)
 
 
 def test_every_line_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,7 +63,8 @@ def test_keys_can_be_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 async def _put_films(url: str) -> None:
-    async with opened(Settings(store=url, init=True), carries=False) as services:
+    settings = Settings(store=url, init=True, store_timeout_seconds=30)
+    async with opened(settings, carries=False) as services:
         await services.registry.put("films", document())
 
 

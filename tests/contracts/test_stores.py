@@ -292,7 +292,7 @@ async def test_another_client_sees_the_same_data_and_another_namespace_does_not(
     assert place.url is not None
     await spend(place.store)
     for namespace, expected in ((place.namespace, Ledger(ONE)), ("elsewhere", Ledger())):
-        other = open_store(place.url, namespace=namespace)
+        other = open_store(place.url, namespace=namespace, timeout=60)
         await other.open()
         assert await spent(other) == expected
         await other.close()

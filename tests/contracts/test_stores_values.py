@@ -326,7 +326,7 @@ async def test_another_client_sees_the_same_values(place: Place) -> None:
     await place.store.write_page(page=KEY, writes=[(0, b"page")])
     await place.store.enrol(roster=KEY, names=[b"a", b"b"])
     await place.store.hold(lease=KEY, holder=b"me", seconds=60)
-    other = open_store(place.url, namespace=place.namespace)
+    other = open_store(place.url, namespace=place.namespace, timeout=60)
     await other.open()
     try:
         assert await other.load(keys=[KEY]) == [Blob(1, b"blob")]

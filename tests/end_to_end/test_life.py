@@ -237,7 +237,7 @@ def replaced(server: Server, store: int) -> None:
 
 async def _rewards(server: Server) -> float:
     """Return the sum of all rewards that the store holds, as a release would read it."""
-    store = open_store(f"unix://{server.data / 'valkey' / 'valkey.sock'}")
+    store = open_store(f"unix://{server.data / 'valkey' / 'valkey.sock'}", timeout=60)
     await store.open()
     try:
         documents = (await store.registry()).documents

@@ -32,7 +32,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 async def test_the_store_runs_on_another_client(url: str) -> None:
     store, ours = (
         RedisStore(RedisPyClient(url), StoreKeys("other")),
-        open_store(url, namespace="other"),
+        open_store(url, namespace="other", timeout=60),
     )
     await store.open()
     await ours.open()
@@ -53,7 +53,10 @@ async def test_the_store_runs_on_another_client(url: str) -> None:
 
 
 async def test_an_error_is_listed_in_its_place(url: str) -> None:
-    store, ours = RedisStore(RedisPyClient(url), StoreKeys("bad")), open_store(url, namespace="bad")
+    store, ours = (
+        RedisStore(RedisPyClient(url), StoreKeys("bad")),
+        open_store(url, namespace="bad", timeout=60),
+    )
     await store.open()
     await ours.open()
     try:

@@ -1,3 +1,4 @@
+import gc
 import sys
 from collections.abc import Callable
 from fractions import Fraction
@@ -389,7 +390,10 @@ class TestShortlist:
 
 
 def steps_of(call: Callable[[], object]) -> tuple[str, ...]:
-    """Return every function entered, in Python and in C, while `call` runs: work, not time."""
+    """Return every function entered, in Python and in C, while `call` runs: work, not time.
+
+    Garbage is collected at any time, with callbacks of whoever wants to know: not meanwhile.
+    """
     call()  # caches of imports and of numpy's dispatch fill here
     seen: list[str] = []
 
@@ -400,9 +404,11 @@ def steps_of(call: Callable[[], object]) -> tuple[str, ...]:
             seen.append(argument.__qualname__)
 
     before = sys.getprofile()
+    gc.disable()
     sys.setprofile(note)
     try:
         call()
     finally:
         sys.setprofile(before)
+        gc.enable()
     return tuple(seen)

@@ -23,7 +23,7 @@ def client_of(store: EmbeddedStore) -> "redis.Redis":
 
 
 async def write(url: str, name: str) -> bytes:
-    store = open_store(url)
+    store = open_store(url, timeout=60)
     await store.open()
     try:
         return await store.secret(name="s", proposal=name.encode())

@@ -118,14 +118,14 @@ def owner(tmp_path: Path) -> "Iterator[subprocess.Popen[str]]":
 
 
 async def debit(url: str) -> None:
-    store = open_store(url)
+    store = open_store(url, timeout=60)
     await store.open()
     await spend(store)
     await store.close()
 
 
 async def ledger(url: str) -> Ledger:
-    store = open_store(url)
+    store = open_store(url, timeout=60)
     await store.open()
     try:
         return await spent(store)

@@ -34,7 +34,7 @@ def server(running: Server) -> Server:
 
 @contextlib.asynccontextmanager
 async def opened(server: Server, namespace: str = "discreet") -> AsyncIterator[RedisStore]:
-    store = open_store(server.url, namespace=namespace)
+    store = open_store(server.url, namespace=namespace, timeout=60)
     await store.open()
     yield store
     await store.close()

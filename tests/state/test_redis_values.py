@@ -31,7 +31,7 @@ KEYS = StoreKeys(NAMESPACE)
 async def test_what_cannot_be_read_is_an_error_and_is_not_written_over(
     embedded_url: str, key: bytes, call: Callable[[RedisStore], Awaitable[Any]]
 ) -> None:
-    store = open_store(embedded_url, namespace=NAMESPACE)
+    store = open_store(embedded_url, namespace=NAMESPACE, timeout=60)
     await store.open()
     with redis.Redis.from_url(embedded_url) as server:
         server.set(key, b"short")
