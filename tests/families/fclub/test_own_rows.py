@@ -34,8 +34,11 @@ def behind(head: list[int], rows: list[OwnRow]) -> Vector:
 
 
 @pytest.mark.parametrize("dimensions", [1, 4, 7, 40])
-@pytest.mark.parametrize("count", [0, 1, MOST, 3 * MOST + 1])
-def test_rows_add_what_observations_add_to_the_bit(dimensions: int, count: int) -> None:
+@pytest.mark.parametrize("count", [0, 1, MOST, MOST + 1, 3 * MOST + 1])
+def test_rows_add_what_observations_add_to_the_bit(
+    monkeypatch: pytest.MonkeyPatch, dimensions: int, count: int
+) -> None:
+    monkeypatch.setattr("discreet.families.fclub.own_rows._AT_ONCE", MOST)
     encoding = SumsEncoding(dimensions=dimensions, baseline=0.3)
     own = OwnEncoding(encoding)
     steps, rewards = some_steps(count, dimensions), some_rewards(count)

@@ -21,7 +21,6 @@ import numpy.typing as npt
 
 from discreet.families.fclub.features import FEATURE_STEPS
 from discreet.families.fclub.sums import COUNT, STEPS, Floats, LinearSums, SumsEncoding, triangle
-from discreet.privacy.matrices import half_size
 from discreet.state.stores import OwnRow, Store, Vector
 
 Integers = npt.NDArray[np.int64]
@@ -31,6 +30,8 @@ MOST = 16
 NOTED = 2
 """Numbers that `by_person` keeps between the sums and the rows."""
 _IN_A_NUMBER = 4
+_AT_ONCE = 1_024
+"""Rows that are added up together, of those who told much since they last asked."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class OwnEncoding:
 
     encoding: SumsEncoding
 
-    @property
+    @cached_property
     def head(self) -> int:
         """How many numbers come before the rows."""
         return self.encoding.fields + NOTED
@@ -65,12 +66,7 @@ class OwnEncoding:
     def steps(self, own: Sequence[Vector]) -> Integers:
         """Return everybody's sums with their rows added up, and what `by_person` noted."""
         heads, behind = self._read(own)
-        gram, moment = self._added(behind)
-        halves = slice(1, 1 + half_size(self.encoding.dimensions))
-        rows, columns = triangle(self.encoding.dimensions)
-        heads[:, COUNT] += behind.count
-        heads[:, halves] += gram[:, rows, columns].astype(np.int64)
-        heads[:, halves.stop : self.encoding.fields] += moment
+        self._add(heads, behind)
         return heads
 
     def sums(self, own: Sequence[Vector]) -> LinearSums:
@@ -90,31 +86,41 @@ class OwnEncoding:
         return folded
 
     def _read(self, own: Sequence[Vector]) -> tuple[Integers, "_Behind"]:
-        """Return what lies before the rows, and the rows."""
+        """Return what lies before the rows, and the last `MOST` rows; older ones are added up.
+
+        There are places for as many rows as there usually are at the most, so that how many of them
+        somebody has makes no difference to how long this takes.
+        """
         width = self._words + 1
         heads = np.zeros((len(own), self.head), dtype=np.int64)
-        own = [self._shortened(vector) for vector in own]
-        counts = [self.waiting(vector) for vector in own]
-        # As many as there usually are at the most, so that how many somebody has makes no
-        # difference to how long this takes.
         rows = np.zeros((len(own), MOST, width), dtype=np.int64)
+        counts = [self.waiting(vector) for vector in own]
         for place, (vector, count) in enumerate(zip(own, counts, strict=True)):
             first = vector[: self.head]
             heads[place, : len(first)] = first
-            if count:
-                end = self.head + count * width
-                rows[place, :count] = vector[self.head : end].reshape(count, width)
+            if not count:
+                continue
+            theirs = vector[self.head : self.head + count * width].reshape(1, count, width)
+            older = max(0, count - MOST)
+            for start in range(0, older, _AT_ONCE):
+                some = theirs[:, start : min(older, start + _AT_ONCE)]
+                self._add(heads[place : place + 1], self._behind(some, [some.shape[1]]))
+            rows[place, : count - older] = theirs[0, older:]
+        return heads, self._behind(rows, [min(count, MOST) for count in counts])
+
+    def _behind(self, rows: Integers, counts: Sequence[int]) -> "_Behind":
         features = rows[..., :-1].astype("<i8").view("<i2")[..., : self.encoding.dimensions]
         rewards = np.ascontiguousarray(rows[..., -1]).view(np.float64)
-        return heads, _Behind(features, rewards, np.array(counts, dtype=np.int64))
+        return _Behind(features, rewards, np.array(counts, dtype=np.int64))
 
-    def _shortened(self, own: Vector) -> Vector:
-        """Return own sums with the first rows added up, so that no more than `MOST` wait: everybody
-        who is read together has room for as many as anybody."""
-        most = self.head + MOST * (self._words + 1)
-        while self.waiting(own) > MOST:
-            own = np.concatenate([self.folded(own[:most]), own[most:]])
-        return own
+    def _add(self, heads: Integers, behind: "_Behind") -> None:
+        """Add rows to sums."""
+        gram, moment = self._added(behind)
+        rows, columns = triangle(self.encoding.dimensions)
+        end = 1 + len(rows)
+        heads[:, COUNT] += behind.count
+        heads[:, 1:end] += gram[:, rows, columns].astype(np.int64)
+        heads[:, end : self.encoding.fields] += moment
 
     def _added(self, behind: "_Behind") -> tuple[Floats, Integers]:
         """Return what rows add to V and b, in steps. Features are whole steps of 2**-10, so that
@@ -123,7 +129,7 @@ class OwnEncoding:
         gram: Floats = np.swapaxes(features, -1, -2) @ features
         liked = self.encoding.weight * (behind.rewards - self.encoding.baseline)
         each = np.rint(liked[..., None] * (features / FEATURE_STEPS) * STEPS)
-        return gram, each.sum(axis=1).astype(np.int64)
+        return gram, np.add.reduce(each, axis=1).astype(np.int64)
 
 
 class FoldingRead:
