@@ -11,7 +11,7 @@ from discreet.families.questions import Question
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class OverallQuestion(Question):
     """A question for some of these slots."""
 

@@ -98,15 +98,16 @@ async def results_json(
     """
     remaining = iter(outcomes)
     results: list[str] = []
-    for number, entry in enumerate(entries, start=1):
-        if number % _WRITTEN_TOGETHER == 0:
+    for start in range(0, len(entries), _WRITTEN_TOGETHER):
+        if start:
             await asyncio.sleep(0)
-        if isinstance(entry, FailedEntry):
-            results.append(entry.result)
-            continue
-        outcome = next(remaining)
-        if isinstance(outcome, DiscreetError):
-            results.append(FailedEntry(outcome).result)
-        else:
-            results.append(show(outcome))
+        for entry in entries[start : start + _WRITTEN_TOGETHER]:
+            if isinstance(entry, FailedEntry):
+                results.append(entry.result)
+                continue
+            outcome = next(remaining)
+            if isinstance(outcome, DiscreetError):
+                results.append(FailedEntry(outcome).result)
+            else:
+                results.append(show(outcome))
     return b'{"results":[%b]}' % ",".join(results).encode()

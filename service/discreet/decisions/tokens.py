@@ -97,10 +97,9 @@ def seal_decisions(sealer: Sealer, many: Sequence[PendingDecision]) -> list[str]
         for choice in choices:
             content += _CHOICE.pack(*choice)
         contents.append(content + note)
-    return [
-        b2a_base64(each, newline=False).translate(_URL_SAFE).rstrip(b"=").decode("ascii")
-        for each in sealer.seal(contents, purpose=_PURPOSE)
-    ]
+    # Written as lines, so that all of them are made fit for a URL at once.
+    lines = b"".join(map(b2a_base64, sealer.seal(contents, purpose=_PURPOSE)))
+    return lines.translate(_URL_SAFE, b"=").decode("ascii").splitlines()
 
 
 def open_decision(sealer: Sealer, token: str) -> PendingDecision:

@@ -161,11 +161,12 @@ def utilities_of(
     }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Question:
     """A checked question. Families derive their own, with what they need to decide it.
 
-    `client` is the client's principal: a keyed digest.
+    `client` is the client's principal: a keyed digest. Nobody changes a question; it is not frozen
+    because there is one for every answer, and making a frozen one takes three times as long.
     """
 
     client: bytes

@@ -38,7 +38,7 @@ class TrainingRecipe(NamedTuple):
 NOT_TRAINED = TrainingRecipe(0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class ProfileQuestion(Question):
     """A question, with the slots that may be answered, ascending."""
 

@@ -81,7 +81,7 @@ _GREAT = 50.0
 """Stands for the epsilon of an exact answer."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class ContextualQuestion(Question):
     """A question with its context, and the slots that may be answered, ascending.
 

@@ -162,7 +162,7 @@ class ClusterModel(ABC):
         return self.kinds.preferences(own)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class ClusterQuestion(Question):
     """What may be recommended: ids, and their features in steps and as numbers, a row each."""
 

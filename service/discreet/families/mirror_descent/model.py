@@ -188,7 +188,7 @@ def with_neighbours(own: NodeSums, neighbours: NodeSums | None) -> NodeSums:
     return own if neighbours is None else combined([(1.0, own), (1.0, neighbours)])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class MirrorQuestion(Question):
     """What is to be ranked, a row each: `slots` of the catalogue, or `ids` of the caller's own.
 

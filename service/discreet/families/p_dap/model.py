@@ -64,7 +64,7 @@ _SETTLING = 5.0
 """Observations an item after which half of the early exploration is over."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class PartitionQuestion(Question):
     """A question with its context, and the slots that may be answered, ascending.
 

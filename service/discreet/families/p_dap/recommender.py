@@ -113,8 +113,10 @@ class PartitionRecommender(Recommender[PartitionModel]):
         if not (ask.features is None and ask.category is None and ask.round is None):
             refuse_unused(ask, uses=("context",))
         context = self._read_context(ask.context)
-        candidates = None if ask.candidates is None else plain_ids(ask)
-        available = self.available(exclude=ask.exclude, candidates=candidates)
+        available = self.visible
+        if ask.candidates is not None or ask.exclude:
+            candidates = None if ask.candidates is None else plain_ids(ask)
+            available = self.available(exclude=ask.exclude, candidates=candidates)
         vendors: tuple[int, ...] = ()
         if self.vendors.url_of and len(available):
             # Beside at least one item of ours, which stands in for a vendor that does not answer.
@@ -178,8 +180,12 @@ class PartitionRecommender(Recommender[PartitionModel]):
         if choosable and self.answers_budget is None:
             reason = EXACT_ANSWERS
         id_of = self.id_of
+        if len(choices) == 1:
+            items: tuple[str, ...] = (id_of.get(choices[0].slot, ""),)
+        else:
+            items = tuple([id_of.get(slot, "") for slot, _ in choices])
         return Decision(
-            tuple([id_of.get(slot, "") for slot, _ in choices]),
+            items,
             choices,
             choosable and len(choices) > 0,
             own_note(cell),

@@ -46,7 +46,7 @@ _UNANSWERED = NothingToRecommend("nothing was decided for this question")
 """Stands where no answer has been written yet."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class VotersQuestion(Question):
     """A question about a round; None: the client's next one. `runs` counts the client's runs."""
 
