@@ -50,8 +50,33 @@ def test_the_digits_make_the_law(scale: float) -> None:
         law = -math.expm1(-1 / scale) * math.exp(-number / scale)
         assert by_digits == pytest.approx(law, rel=1e-9)
     # Beyond the digits there is next to nothing, and the integers hold them all.
-    assert Fraction(2) ** len(digits) >= 1024 * Fraction(scale)
+    assert 2 ** len(digits) - 1 >= 1023 * Fraction(scale) > 2 ** (len(digits) - 1) - 1
     assert len(digits) <= 62
+
+
+@pytest.mark.parametrize("scale", [2.0**-10, 2.0**-9, 0.01])
+def test_neighbours_are_as_near_as_they_should_be_to_the_ends(scale: float) -> None:
+    """The whole law of what is returned, from the digits' chances to 4,096 bits."""
+    sampler = LaplaceSampler(scale)
+    with localcontext() as context:
+        context.prec = 1_300
+        bits = 4_096
+        numbers = [Decimal(1)]
+        for exponent, beside in sampler._chances[:-1]:
+            one = Decimal(share_below(exponent, bits, beside=beside)) / 2**bits
+            numbers = [chance * (1 - one) for chance in numbers] + [each * one for each in numbers]
+        most = len(numbers) - 1
+        law = [
+            sum((numbers[g] * numbers[g + z] for g in range(most + 1 - z)), Decimal(0))
+            for z in range(most + 1)
+        ]
+        assert abs(law[0] + 2 * sum(law[1:]) - 1) < Decimal("1e-1200")
+        factor = (1 / Decimal(scale)).exp()
+        apart = sum(
+            max(here - factor * there, Decimal(0))
+            for here, there in zip(law, [*law[1:], Decimal(0)], strict=True)
+        )
+        assert apart <= Decimal(-1023).exp() < Decimal("1e-444")
 
 
 def test_draws_differ_by_what_their_law_says() -> None:

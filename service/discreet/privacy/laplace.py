@@ -12,11 +12,17 @@ numbers has the law wanted: P(z) = sum of (1 - q)**2 q**(2g + |z|) = (1 - q) / (
 A digit is 1 if a uniform number U in [0, 1) is below p_j. Of U the first 64 bits are drawn, and
 compared with those of p_j. Only if they are equal, which has probability 2**-64, the next 64 of
 either are needed, and so on. All bits of p_j can be had: exp of a rational is computed to as many
-places as it takes, with proved bounds. So nothing is rounded, and no probability is off by
+places as it takes, with proved bounds. So nothing is rounded, and no digit's probability is off by
 anything.
 
-Digits from the first on with 2**j >= 1024 scale are not drawn one by one. That any of them is 1 has
-probability exp(-2**j / scale) < 10**-444; it is drawn like a digit, and raises `StateOverflow`.
+What is left out. Only digits with 2**j <= n are drawn one by one, where n = 2**digits - 1 is at
+least 1023 scale: numbers are 0 to n. That one is larger has probability q**(n + 1); it is drawn
+like a digit, and raises `StateOverflow`, whatever the data. Of the differences that are returned
+P(z) is proportional to q**|z| (1 - q**(2 (n + 1 - |z|))), so that next to the ends neighbours are
+further apart than exp(1 / scale). By how much, in all: the sum over z of P(z) - P(z + 1) / q, where
+that is positive, is (1 - q) q**n (1 - q**(n + 1)). So one draw is (1 / scale, delta)-private for a
+step with delta <= exp(-1023) < 10**-444, which no ledger books: it is less than any event whose
+chance the 256 bits behind the operating system's generator can express.
 
 Bits are the operating system's, asked anew for every call, a fixed number for each draw.
 """
@@ -32,8 +38,8 @@ import numpy.typing as npt
 from discreet.errors import StateOverflow
 
 _WORD = 64
-_TAIL = 1024
-"""How many scales a number is at least whose digits are not drawn one by one."""
+_REACH = 1023
+"""Scales that numbers reach at least. With the widest scale, 2**52, they stay below 2**62."""
 
 
 def share_below(exponent: Fraction, bits: int, *, beside: int) -> int:
@@ -58,8 +64,8 @@ class LaplaceSampler:
 
     def __init__(self, scale: float) -> None:
         steps = Fraction(scale)
-        digits = max(0, math.ceil(math.log2(_TAIL) + math.log2(scale)))
-        while 2**digits < _TAIL * steps:
+        digits = max(0, math.floor(math.log2(_REACH) + math.log2(scale)))
+        while 2**digits - 1 < _REACH * steps:
             digits += 1
         self._chances = [(2**place / steps, 1) for place in range(digits)]
         self._chances.append((2**digits / steps, 0))

@@ -1,6 +1,7 @@
 """Noise broken on purpose, put before the examinations of `numbers`."""
 
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from discreet.audit.claims import AuditRun, Finding, PlantedFault
 from discreet.audit.mechanisms.numbers import (
     NumberRelease,
+    Sampler,
     examine_release_by_sampling,
     examine_sampler,
     examine_shift,
@@ -19,6 +21,7 @@ from discreet.audit.mechanisms.numbers import (
     neighbouring_vectors,
 )
 from discreet.privacy.events import LaplaceRelease, Released
+from discreet.privacy.laplace import LaplaceSampler
 from discreet.privacy.noise import Integers, NoiseSource, SystemNoise
 from discreet.privacy.numeric import LaplaceMechanism
 
@@ -115,9 +118,12 @@ def _laplace_off(factor: float) -> PlantedFault:
     def sampler(scale: float, size: int) -> Integers:
         return SystemNoise().discrete_laplace(scale=factor * scale, size=size)
 
+    return _broken_laplace(f"Laplace noise at {factor:g} times its scale", sampler)
+
+
+def _broken_laplace(name: str, sampler: Sampler) -> PlantedFault:
     return PlantedFault(
-        f"Laplace noise at {factor:g} times its scale",
-        lambda run: examine_sampler(run, sampler, laplace_cdf(3.0), scale=3.0, size=10_000),
+        name, lambda run: examine_sampler(run, sampler, laplace_cdf(3.0), scale=3.0, size=10_000)
     )
 
 
@@ -134,6 +140,21 @@ def _gaussian_off(factor: float) -> PlantedFault:
 def _even_numbers_only(scale: float, size: int) -> Integers:
     """Return noise whose last bit is always 0: half the grid never comes out."""
     return 2 * SystemNoise().discrete_gaussian(scale=scale / 2, size=size)
+
+
+def _two_zeros(scale: float, size: int) -> Integers:
+    """Return a geometric number with a sign, drawn once: 0 comes out with either."""
+    drawn = SystemNoise().discrete_laplace(scale=scale, size=4 * size)
+    negative = np.frombuffer(os.urandom(size), dtype=np.uint8) & 1 > 0
+    numbers = drawn[drawn >= 0][:size]
+    return np.where(negative, -numbers, numbers)
+
+
+def _wrong_digit(scale: float, size: int) -> Integers:
+    """Return noise whose third binary digit is as likely as its second."""
+    sampler = LaplaceSampler(scale)
+    sampler._first[2] = sampler._first[1]
+    return sampler.draw(size)
 
 
 def faults() -> Iterator[PlantedFault]:
@@ -163,6 +184,8 @@ def faults() -> Iterator[PlantedFault]:
     for factor in (0.7, 1.3):
         yield _laplace_off(factor)
         yield _gaussian_off(factor)
+    yield _broken_laplace("Laplace noise that is 0 with either sign", _two_zeros)
+    yield _broken_laplace("Laplace noise with one binary digit as likely as another", _wrong_digit)
     yield PlantedFault(
         "noise whose last bit is always 0",
         lambda run: examine_sampler(
