@@ -31,8 +31,8 @@ def test_silence_teaches(tmp_path: Path) -> None:
     """Without `wait` clicks teach next to nothing; with it, most of what zeros teach.
 
     Visitors come until it shows; how many that takes is up to luck and to the machine. Clicks alone
-    stay near 0.29, zeros reach 0.5. The last quarter of a round is 375 visits. One visit deviates by
-    0.21, or 0.32 where everybody gets the same, so that 0.125 between two that teach the same is
+    stay near 0.29, zeros reach 0.5. The last quarter of a round is 375 visits. One visit deviates
+    by 0.21, or 0.32 where everybody gets the same, so that 0.125 between two that teach the same is
     more than five deviations: below 1e-6 over all rounds that patience allows.
     """
     with serving(tmp_path) as server:
