@@ -84,3 +84,12 @@ def test_items_are_not_believed_to_differ_by_more_than_rare_rewards_can() -> Non
         sums = summed(SPACE, CONTEXTS[:3_000], rare[:3_000], seed=seed, deviation=7.0)
         found = fit_linear(SPACE, sums, ITEMS).means(SPACE.rows(CONTEXTS[:500]), ITEMS)
         assert (found.mean(axis=0) - found.mean()).std() < 0.02
+
+
+def test_an_item_that_was_never_shown_may_be_better_than_those_that_were() -> None:
+    """With exact feedback the prior is wider than the items that were seen differ."""
+    sums = summed(SPACE, CONTEXTS, MEANS[:, :9], seed=0).fitted(10)
+    estimates = fit_linear(SPACE, sums, ITEMS)
+    rows = SPACE.rows(CONTEXTS[:500])
+    differ = estimates.means(rows, np.arange(9)).std(axis=1).mean()
+    assert estimates.deviations(rows, np.array([9])).mean() > 1.5 * differ

@@ -132,13 +132,13 @@ def test_little_is_explored_where_private_answers_could_not_use_it() -> None:
     assert little.outlook.coin < 0.3 * much.outlook.coin
 
 
-def test_where_optimism_explores_few_answers_do_so_by_chance() -> None:
-    """Both dials off: 6 of 100 times the rate, and all of it while an item is new."""
+def test_where_optimism_explores_no_more_answers_do_so_by_chance_than_can_gain() -> None:
+    """Both dials off: nothing of the rate, and all of it while an item is new."""
     tried, new, private = (
         model(2, epsilon=epsilon, visible=visible).outlook.coin / COIN_SIDES
         for epsilon, visible in ((None, 6), (None, 7), (2.0, 6))
     )
-    assert 0.0012 <= tried < 0.01
+    assert tried < 0.01
     assert min(new, private) >= 0.02
 
 

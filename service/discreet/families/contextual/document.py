@@ -20,7 +20,9 @@ from discreet.families.documents import (
 )
 from discreet.families.rewards import RewardedDocument
 
-EXACT_RELEASES = ReleasesDocument(seconds=0.5, growth=0.01)
+EXACT_RELEASES = ReleasesDocument(seconds=0.25, growth=0.0025)
+"""Releases of exact sums cost time alone, and an optimistic model that is stale shows the same new
+item to everybody until the next one."""
 PRIVATE_RELEASES = ReleasesDocument(seconds=10.0, growth=0.2, longest=86_400.0)
 """Noise is drawn for every release, so with private feedback there should be few of them. A day is
 the longest because several records of a client in one release cost more than in several."""
@@ -34,7 +36,7 @@ class ContextualExplorationDocument(Document):
         ge=0,
         le=1,
         description="The least share of answers that explore. While little is known it is more; "
-        "less with fewer than 100 items that were all tried if both dials are off.",
+        "none is the least if both dials are off and all items were tried.",
     )
 
 
@@ -70,8 +72,8 @@ class ContextualDocument(RewardedDocument):
     privacy: ContextualPrivacyDocument = ContextualPrivacyDocument()
     releases: ReleasesDocument | None = Field(
         default=None,
-        description="When models are released. By default every half second at first and then "
-        "every hundredth of the recommender's age if feedback is exact; every 10 seconds and then "
+        description="When models are released. By default every quarter second at first and "
+        "then every 400th of the recommender's age if feedback is exact; every 10 seconds and then "
         "every fifth of its age if it is private.",
     )
 

@@ -32,6 +32,10 @@ from discreet.privacy.normal import quantiles
 
 _ASSUMED = np.array([0.02, 0.05])
 """How much items are assumed to differ, in level and in slope."""
+_WIDER = 4.0
+"""By how much the fitted variances are widened for what is not known, where feedback is exact.
+Means are not quite linear, and items of which little was shown tell little about how much they
+differ: who is too sure too soon gives up an item for those to whom it has not been shown."""
 _ITEMS_FITTED = 128
 _PEOPLE = 300
 _TINY = 1e-9
@@ -116,8 +120,9 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
 
     most = np.argsort(-count, kind="stable")[:_ITEMS_FITTED]
     variances = empirical_bayes(*likelihood(most), groups, assumed, assumed)
+    wide = variances if noisy else _WIDER * variances
     # Variances are kept in directions in which people spread, scaled by how much items differ.
-    scale = np.sqrt(variances[groups])
+    scale = np.sqrt(wide[groups])
     _, turned = np.linalg.eigh(scale[1:, None] * everybody * scale[1:])
     into = np.zeros((size, size))
     into[0, 0] = scale[0]
@@ -128,13 +133,16 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
     base = common + np.append(rate, np.zeros(size - 1))
     coefficients = np.tile(base, (sums.slots, 1))
     kept = np.ones((sums.slots, size))
-    levels = np.full(sums.slots, variances[0])
+    levels = np.full(sums.slots, wide[0])
     roots = None
     if own.size and sums.slots * size**2 <= _MOST_ROOTS:
         roots = np.repeat(np.diag(scale)[:, None, :], sums.slots, axis=1)
     for start in range(0, len(slots), _ITEMS_FITTED):
         part = slice(start, start + _ITEMS_FITTED)
-        theta, covariance = posterior(*likelihood(part), groups, variances)
+        told = likelihood(part)
+        theta, covariance = posterior(*told, groups, variances)
+        if not noisy:
+            _, covariance = posterior(*told, groups, wide)
         coefficients[slots[part]] = base + theta
         levels[slots[part]] = covariance[:, 0, 0]
         if roots is not None:

@@ -61,9 +61,6 @@ NOISY_OPTIMISM = {CellSpace: 0.3, LinearSpace: 0.1}
 """less where feedback is private: noise hides what a few more visits would tell;"""
 UNPROTECTED_OPTIMISM = 2.0
 """more where neither dial is on: no draw explores by chance, and no noise hides what was found."""
-MANY = 100
-"""With fewer items the least share of exploring answers falls there in proportion, once every item
-has been tried: optimism explores and knows where, but one item after the other."""
 TRIED = 10.0
 """Visits after which an item has been tried, as far as noise lets one tell."""
 
@@ -182,9 +179,9 @@ class ContextualModel:
                 if isinstance(self.space, CellSpace) and not exact_cells:
                     unknown = 1.0 - float(estimates.known[visible].mean())
                     unsure = max(unsure, unknown**_IGNORANT)
-                least = self._rate
-                if self._unprotected and not self._untried().any():
-                    least *= min(1.0, len(visible) / MANY)
+                # Where every item has been tried, optimism explores and knows where.
+                known = self._unprotected and not self._untried().any()
+                least = 0.0 if known else self._rate
                 chance = least + (1.0 - least) * unsure
         rank = np.full(slots, 2)
         rank[visible] = 1
