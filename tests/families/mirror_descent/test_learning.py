@@ -74,6 +74,27 @@ def test_blocks_of_records_add_up_to_the_vector_of_all() -> None:
     assert learner.increments(model, rows.take([]), np.zeros(0)) == []
 
 
+def test_sums_that_were_gathered_in_smaller_blocks_are_released_with_the_others() -> None:
+    """During an upgrade there are some of either kind."""
+    learner = MirrorLearner(dimension=3_000)
+    rows = on_grid(read_rows([([5, 2_050], [0.5, 0.5])], dimension=3_000), bound=1.0)
+    (added,) = learner.increments(model_of(np.zeros(3_000)), rows, np.ones(1))
+    gathered = {b"count": np.array([3 * learner.count_steps]), b"\2\0": np.array([7, 8, 9, 10])}
+    for block, pairs in added.items():
+        gathered[block] = np.zeros(2_052, dtype=np.int64)
+        gathered[block][pairs[:, 0]] = pairs[:, 1]
+    total = learner.summed(gathered)
+    assert total[0] == 4 * learner.count_steps
+    half = STEPS // 2
+    assert {place: int(total[1 + place]) for place in np.flatnonzero(total[1:]).tolist()} == {
+        5: half,
+        2_048: 7,
+        2_049: 8,
+        2_050: 9 + half,
+        2_051: 10,
+    }
+
+
 def test_a_record_that_teaches_nothing_is_counted() -> None:
     known = model_of([9.0, 0, 0, 0, 0, 0])
     (added,) = LEARNER.increments(known, rows_of(([0], [1.0])), np.ones(1))

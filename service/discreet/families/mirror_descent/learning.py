@@ -159,9 +159,8 @@ class MirrorLearner:
         """Return gathered blocks as one vector: the count, then the gradients, in steps."""
         total = np.zeros(1 + self.dimension, dtype=np.int64)
         for block, vector in gathered.items():
-            if block.startswith(_NAMED):
-                start = SLICE * int.from_bytes(block[len(_NAMED) :], "little")
-                total[start : start + len(vector)] = vector
+            start = _start_of(block)
+            total[start : start + len(vector)] += vector
         return total
 
     def release(self, own: NodeSums, total: Integers, noise: NoiseSource) -> NodeSums:
@@ -217,3 +216,15 @@ class MirrorLearner:
         """
         strongest = self.clip * float(np.abs(weights).max(initial=0.0))
         return 0.5 * (min(1.0, strongest) or 1.0)
+
+
+def _start_of(block: bytes) -> int:
+    """Return where a block's numbers begin in a release.
+
+    An older layout has the count in a block by itself, and 1,024 features in each of the others.
+    Whoever is in such sums has paid for them, and a worker that is about to be replaced may still
+    add to them.
+    """
+    if block.startswith(_NAMED):
+        return SLICE * int.from_bytes(block[len(_NAMED) :], "little")
+    return 0 if block == b"count" else 1 + 1_024 * int.from_bytes(block, "little")
