@@ -40,14 +40,15 @@ def summed(
         if space.own:
             np.add.at(own, shown, np.hstack([np.ones((people, 1)), each]))
     noise = space.summed(deviation * rng.standard_normal((items, space.kept, 2)))
+    blurred = deviation / space.products_length
     fresh = FreshSums(
         slots=np.arange(items),
         liked=liked + noise[:, :, 0],
         disliked=disliked + noise[:, :, 1],
-        products=products + deviation * rng.standard_normal(products.shape),
+        products=products + blurred * rng.standard_normal(products.shape),
         own=own,
         variance=(deviation * space.unit) ** 2,
-        product_variance=deviation**2,
+        product_variance=blurred**2,
     )
     apart = isinstance(space, CellSpace)
     blank = ContextualSums.blank(

@@ -4,6 +4,7 @@ import numpy as np
 
 from discreet.families.contextual.estimates import (
     Estimates,
+    common_part,
     empirical_bayes,
     overall_rate,
     posterior,
@@ -31,6 +32,15 @@ def test_where_contexts_tell_nothing_slopes_shrink() -> None:
     found = observed([0.3, 0.0])
     assert found[1] < 0.1 * 0.05
     assert found[1] < 0.05 * found[0]
+
+
+def test_what_is_shown_most_is_not_what_is_common() -> None:
+    """Nine items at 0.2 and one at 0.9 that got nearly all visits: they share about 0.27."""
+    visits = np.array([20.0] * 9 + [20_000.0])
+    level = np.array([0.2] * 9 + [0.9])
+    precision, evidence = visits[:, None, None] * np.ones((1, 1)), (visits * level)[:, None]
+    found = common_part(precision, evidence, np.array([0.1]), np.array([1e-3]))
+    assert 0.2 < found[0] < 0.4
 
 
 def test_the_posterior_is_the_textbook_one() -> None:

@@ -5,9 +5,12 @@ import pytest
 
 from discreet.families.contextual.exploring import (
     FIRST_TRIED,
+    MOST_TRIED,
     expected_improvement,
     first_curiosity,
+    listed_worth,
     private_gains,
+    worthwhile_trials,
 )
 
 
@@ -44,3 +47,34 @@ def test_of_many_items_some_are_tried_first_where_noise_would_hide_a_few_visits_
     assert share > 0.999
     assert (weights > 0).all()
     assert (first_curiosity(60, visible, exact=True) == 1).all()
+
+
+def test_a_shortlist_is_worth_its_best_item_as_often_as_it_is_obeyed() -> None:
+    among = np.array([[0.8, 0.2], [0.4, 0.6]])
+    assert listed_worth(np.array([0.5, 0.5]), among, 3.0) == pytest.approx(0.75 * 0.7 + 0.25 * 0.3)
+
+
+LEVELS = np.array([0.5, 0.45, 0.45, 0.2, 0.45])
+ERRORS = np.array([0.0, 0.1, 0.001, 0.1, 0.05])
+
+
+def trials(
+    visits: float = 2_000.0, variance: float = 80.0, horizon: float = 8_000.0
+) -> list[float]:
+    found = worthwhile_trials(
+        LEVELS, ERRORS, 0.5, visits=visits, horizon=horizon, variance=variance
+    )
+    return [float(share) for share in found]
+
+
+def test_few_items_are_tried_in_earnest_and_only_those_that_could_be_the_best() -> None:
+    """The second might be better than the best; the third is known, the fourth is too bad."""
+    found = trials()
+    assert found[1] >= 0.04
+    assert found[2] == found[3] == 0.0
+    assert sum(found) <= MOST_TRIED + 1e-9
+
+
+def test_nothing_is_tried_that_noise_would_hide_or_that_costs_more_than_it_gains() -> None:
+    assert sum(trials(visits=20.0, variance=1e6)) == 0.0
+    assert sum(trials(horizon=10.0)) == 0.0

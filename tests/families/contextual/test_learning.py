@@ -12,7 +12,7 @@ from discreet.families.contextual.learning import (
     fit,
     fresh_sums,
 )
-from discreet.families.contextual.spaces import LinearSpace, space_for
+from discreet.families.contextual.spaces import LINEAR_PARTS, LinearSpace, space_for
 from discreet.families.contextual.sums import ContextualSums
 from discreet.families.contract import REWARD_STEPS
 from discreet.privacy.conversions import zcdp_rho
@@ -30,11 +30,13 @@ def test_every_released_number_has_noise_of_the_stated_size() -> None:
     """4,160 numbers: a deviation that is wrong by 30% is 27 standard errors off."""
     space = LinearSpace(64)
     fresh = fresh_sums(space, {}, slots=np.arange(16), deviation=7.0, noise=SeededNoise(0))
-    assert math.isclose(fresh.variance, 2 * 49)
+    _, psi, products = LINEAR_PARTS
+    assert math.isclose(fresh.variance, 49 / LINEAR_PARTS[0])
+    assert math.isclose(fresh.variance * space.uneven[1], 49 / psi)
     for array, deviation in (
-        (fresh.liked, 7 * math.sqrt(2)),
-        (fresh.disliked, 7 * math.sqrt(2)),
-        (fresh.products, 7.0),
+        (fresh.liked[:, 1:], 7 / math.sqrt(psi)),
+        (fresh.disliked[:, 1:], 7 / math.sqrt(psi)),
+        (fresh.products, 3.5 / math.sqrt(products)),
     ):
         assert np.count_nonzero(array) == array.size
         assert abs(array.std() / deviation - 1) < 0.1

@@ -8,6 +8,7 @@ import pytest
 
 from discreet.errors import TokenForged
 from discreet.families.contextual.spaces import (
+    LINEAR_PARTS,
     CellSpace,
     Increments,
     LinearSpace,
@@ -90,7 +91,9 @@ def test_cells_are_told_by_sums_of_all_sizes(dimensions: int) -> None:
     records = np.zeros((1, space.kept, 2))
     cells = RNG.integers(0, space.entries, 50)
     for cell in cells.tolist():
-        for at, amount in space.increments(cell.to_bytes(2, "little"), 0, 0.75)[item_block(0)]:
+        for at, amount in space.increments(cell.to_bytes(2, "little"), 0, 0.75)[
+            item_block(space, 0)
+        ]:
             records[0, at // 2, at % 2] += amount / REWARD_STEPS
     found = space.summed(records)[0]
     counts = np.bincount(cells, minlength=space.entries)
@@ -119,7 +122,7 @@ def test_a_forged_long_psi_is_clipped() -> None:
     space = LinearSpace(4)
     note = np.full(4, 32_767, dtype="<i2").tobytes()
     record = as_dict(space.increments(note, 0, 1.0))
-    assert math.sqrt(sum(n**2 for n in record.values())) <= math.sqrt(1.25) * REWARD_STEPS
+    assert math.sqrt(sum(n**2 for n in record.values())) <= REWARD_STEPS
 
 
 def test_gathered_products_give_the_matrix_back() -> None:
@@ -134,12 +137,39 @@ def test_gathered_products_give_the_matrix_back() -> None:
         gathered[block] = vector
     items, products, _ = gathered_sums(space, gathered, [0, 3])
     assert not items[0].any()
-    rows = items[1] * space.unit / REWARD_STEPS
+    rows = space.summed(items / REWARD_STEPS)[1]
     assert np.allclose(rows[:, 0], 0.25 * row, atol=1e-3)
     assert np.allclose(rows[:, 1], 0.75 * row, atol=1e-3)
-    matrix = space.matrix(products / REWARD_STEPS)
+    matrix = space.matrix(products / REWARD_STEPS / space.products_length)
     assert np.allclose(matrix, np.outer(row[1:], row[1:]), atol=1e-3)
-    assert item_block(3) in gathered
+    assert item_block(space, 3) in gathered
+
+
+def test_records_of_other_lengths_wait_under_other_names() -> None:
+    """An earlier version's were longer: noise for these would not cover them."""
+    space = LinearSpace(6)
+    earlier = {
+        b"i" + bytes(4): np.full(14, REWARD_STEPS, dtype=np.int64),
+        b"g": np.full(21, REWARD_STEPS, dtype=np.int64),
+    }
+    items, products, _ = gathered_sums(space, earlier, [0])
+    assert not items.any()
+    assert not products.any()
+    kept, _, _ = gathered_sums(LinearSpace(6, exact=True), earlier, [0])
+    assert kept.any()
+
+
+def test_a_context_in_the_middle_has_no_products_to_add() -> None:
+    """The store refuses a block to which nothing is added."""
+    space = LinearSpace(6)
+    increments = space.increments(space.note(space.rows(np.full((1, 6), 0.5))[0]), 0, 1.0)
+    assert list(increments) == [item_block(space, 0)]
+
+
+def test_the_parts_of_a_record_make_one_whole_and_none_outweighs_the_constant() -> None:
+    constant, psi, products = LINEAR_PARTS
+    assert math.isclose(constant + psi + products, 1.0)
+    assert constant >= psi
 
 
 def test_items_keep_their_own_products_only_without_noise_and_while_they_are_few() -> None:
@@ -154,11 +184,11 @@ def test_own_products_are_gathered_with_their_number() -> None:
     assert isinstance(space, LinearSpace)
     row = space.rows(RNG.random((1, 6)))[0]
     increments = space.increments(space.note(row), 3, 0.25)
-    assert list(increments) == [item_block(3)]
+    assert list(increments) == [item_block(space, 3)]
     vector = np.zeros(2 * space.entries + space.own, dtype=np.int64)
-    for at, amount in increments[item_block(3)]:
+    for at, amount in increments[item_block(space, 3)]:
         vector[at] += amount
-    _, products, own = gathered_sums(space, {item_block(3): vector}, [0, 3])
+    _, products, own = gathered_sums(space, {item_block(space, 3): vector}, [0, 3])
     assert not products.any()
     assert not own[0].any()
     assert own[1, 0] == REWARD_STEPS

@@ -109,3 +109,15 @@ def test_what_items_keep_of_their_own_is_added_fades_and_goes_with_them() -> Non
         SLOTS[1:], one.liked[1:], one.disliked[1:], one.products, own.own[1:], 0.0, 0.0
     )
     assert not sums.with_release(gone, law=law, decay=1.0).own[0].any()
+
+
+def test_sums_of_an_earlier_version_are_read() -> None:
+    """It wrote nothing about the latest release; until the next one no item is tried in earnest."""
+    sums = blank().with_release(fresh(10, 2.0), law=LAW, decay=1.0)
+    assert sums.latest >= 10
+    assert sums.latest_variance == 2.0
+    earlier = sums.arrays()
+    del earlier["latest"], earlier["latest_variance"]
+    again = ContextualSums.of(earlier)
+    assert (again.latest, again.latest_variance) == (0.0, 0.0)
+    assert np.array_equal(again.liked, sums.liked)

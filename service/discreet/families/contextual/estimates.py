@@ -92,6 +92,19 @@ def empirical_bayes(
     return variances
 
 
+def common_part(precision: Floats, evidence: Floats, variances: Floats, prior: Floats) -> Floats:
+    """Return what is common to items that differ from it with these variances.
+
+    Every item says as much about it as its own coefficients are known, and never more than one item
+    can: what is shown most is not what is common. `prior` is the precision of what was assumed.
+    """
+    size = len(variances)
+    both = np.concatenate([precision, evidence[:, :, None]], axis=2)
+    told = np.linalg.solve(np.eye(size) + precision * variances, both).sum(axis=0)
+    found: Floats = np.linalg.solve(told[:, :size] + np.diag(prior), told[:, size])
+    return found
+
+
 def posterior(
     precision: Floats, evidence: Floats, groups: Groups, variances: Floats
 ) -> tuple[Floats, Floats]:

@@ -10,11 +10,15 @@ import numpy as np
 from discreet.families.choice import Floats, Slots, Weights
 from discreet.privacy.normal import cumulatives
 
-FIRST_TRIED = 24
+FIRST_TRIED = 16
 """Items that are tried before the first release if feedback is private. What a release tells about
 an item grows with the square of its visits as long as noise is larger than chance: a few visits of
 each of many items tell nothing about any. The others have their turn after it, as untried ones."""
 
+MOST_TRIED = 0.12
+"""Of the answers between two releases, those that may try items in earnest."""
+
+_TRIALS = np.array([0.02, 0.04, 0.07, 0.1])
 _FIRST_WEIGHT = 2**20
 
 
@@ -34,6 +38,12 @@ def expected_improvement(ahead: Floats, errors: Floats) -> Floats:
     return improvement
 
 
+def listed_worth(shares: Floats, among: Floats, odds: float) -> float:
+    """Return what answers from a shortlist are worth; `among` are the means of its items."""
+    best, every = float(shares @ among.max(axis=1)), float(shares @ among.sum(axis=1))
+    return float(((odds - 1.0) * best + every) / (odds + among.shape[1] - 1.0))
+
+
 def private_gains(
     shares: Floats, means: Floats, improvement: Floats, among: Floats, errors: Floats, odds: float
 ) -> tuple[Floats, float]:
@@ -43,13 +53,39 @@ def private_gains(
     An item can join the shortlist, which is then obeyed less, or be all of it. Either could turn
     out better than it looks by the standard error of its level.
     """
-    size = among.shape[1]
-    best, every = float(shares @ among.max(axis=1)), float(shares @ among.sum(axis=1))
-    worth = ((odds - 1.0) * best + every) / (odds + size - 1.0)
+    size, worth = among.shape[1], listed_worth(shares, among, odds)
     levels, improved = shares @ means, shares @ improvement
-    joined = ((odds - 1.0) * (best + improved) + every + levels) / (odds + size)
+    joined = (worth * (odds + size - 1.0) + (odds - 1.0) * improved + levels) / (odds + size)
     gains = np.maximum(
         expected_improvement(joined - worth, errors * odds / (odds + size)),
         expected_improvement(levels - worth, errors),
     )
     return gains + 1e-12, worth
+
+
+def worthwhile_trials(
+    levels: Floats, errors: Floats, worth: float, *, visits: float, horizon: float, variance: float
+) -> Floats:
+    """Return the share of answers that each item should get until the next release, to be known
+    better: 0 for most, and together at most `MOST_TRIED`.
+
+    Through noise of `variance`, n visits tell as much as n**2 / (n q + variance) exact ones, q the
+    variance of a reward. So a few items are tried in earnest, of the `visits` until then, and only
+    those whose trial costs less than knowing them can gain in `horizon` visits after it.
+    """
+    spread = max(worth * (1.0 - worth), 0.003)
+    noise = variance * ((1.0 - worth) ** 2 + worth**2)
+    shown = visits * _TRIALS[:, None]
+    told = shown**2 / (shown * spread + noise)
+    learned = errors**2 * np.sqrt(told / (1.0 + errors**2 * told))
+    gained = horizon * expected_improvement(levels - worth, learned)
+    net = gained - shown * np.maximum(worth - levels, 0.0)
+    sizes = net.argmax(axis=0)
+    by_visit = net.max(axis=0) / _TRIALS[sizes]
+    shares, left = np.zeros(len(levels)), MOST_TRIED
+    for item in np.argsort(-by_visit, kind="stable"):
+        if by_visit[item] <= 0.0 or left <= 0.0:
+            break
+        shares[item] = min(float(_TRIALS[sizes[item]]), left)
+        left -= shares[item]
+    return shares

@@ -7,20 +7,20 @@ shown item k, and C the covariance within items, from the products of everybody'
     G_k = n_k [ 1, m_k^T ; m_k, C + m_k m_k^T ].
 
 With r_k the sum of f (y - what is common), q the variance of a reward and s that of the noise in an
-entry of r_k, r_k = G_k theta_k + e, e of covariance q G_k + s I. So the likelihood has precision
-G_k (q G_k + s I)^-1 G_k. All in features f = (1, psi - mean), where the mean is that of everybody.
+entry of r_k, r_k = G_k theta_k + e, e of covariance q G_k + s B. So the likelihood has precision
+G_k (q G_k + s B)^-1 G_k. All in features f = (1, psi - mean), the mean being everybody's; B is what
+that makes of the noise of the constant and of psi, whose variances `spaces` gives.
 
 With exact feedback items may have kept their own products, and G_k is known: people who are shown
 an item are not like everybody once the model chooses. What is missing in it is guessed as above.
 """
-
-import math
 
 import numpy as np
 
 from discreet.families.choice import Floats
 from discreet.families.contextual.estimates import (
     Estimates,
+    common_part,
     differing,
     empirical_bayes,
     overall_rate,
@@ -41,6 +41,10 @@ _PEOPLE = 300
 _TINY = 1e-9
 _JITTER = 1e-6
 _LACKING = 1e-3
+_ROUNDS = 3
+"""How often what is common and how much items differ are fitted to each other."""
+_LEAST_SPREAD = 0.1
+"""In any direction, in the mean of all, where noise hides it."""
 _MOST_ROOTS = 500_000
 """Numbers of all items' covariances that deciding can read in time."""
 _SHIFT_PART = 0.3
@@ -56,23 +60,26 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
     centre = sums.arrivals[1:] / total
     if noisy:
         centre = centre / max(1.0, float(np.linalg.norm(centre)))
-    everybody = _floored(
+    everybody = _calmed(
         space.matrix(sums.products) / total - np.outer(centre, centre),
-        0.7 * 2.0 * math.sqrt(sums.products_variance * 0.5 * size) / total,
+        sums.products_variance / space.factors[0] ** 2 / total**2,
     )
     count, variance = sums.count[slots, 0], sums.variance[slots, 0]
     thinned = np.where(count > 0, sums.count2[slots, 0] / np.maximum(count, _TINY), 1.0)
     count = np.maximum(count, _TINY)
     liked = _centred(sums.liked[slots], centre)
     shown = _centred((sums.liked + sums.disliked)[slots], centre)
-    trusted = count / (count * 0.2 * thinned + variance + _TINY)
+    # Through noise, what is shown most must not stand for all items.
+    differ = _ASSUMED[0] * count**2 if noisy else 0.0
+    trusted = count / (differ + count * 0.2 * thinned + variance + _TINY)
     rate = overall_rate(float((trusted * liked[:, 0]).sum()), float((trusted * count).sum()), 10.0)
     assumed = differing(_ASSUMED, rate)
     noise = variance * ((1.0 - rate) ** 2 + rate**2)
     spread = max(rate * (1.0 - rate), 0.003) * np.maximum(thinned, _TINY)
     # Where the items' own people lie, as far as noise lets one see.
     between = _SHIFT_PART * float(np.trace(everybody)) / max(1, size - 1)
-    seen = count**2 * between / (count**2 * between + 2.0 * variance + _TINY)
+    hidden = 2.0 * variance * space.uneven[-1]
+    seen = count**2 * between / (count**2 * between + hidden + _TINY)
     shift = shown[:, 1:] / count[:, None] * seen[:, None]
     if noisy:
         shift = shift / np.maximum(1.0, np.linalg.norm(shift, axis=1))[:, None]
@@ -93,13 +100,10 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
     common = np.linalg.solve(
         whole * strength + np.diag(2.0 / assumed[groups]) + _JITTER * np.eye(size), observed
     )
-    if noisy:
-        # The noise of entries does not shrink with the spread of psi as the signal does.
-        doubt = float((weight**2 * noise).sum()) / max(strength, _TINY)
-        common = np.linalg.solve(
-            whole * strength + np.diag(2.0 / assumed[groups] + doubt) + _JITTER * np.eye(size),
-            observed,
-        )
+    # The noise of centred entries: theirs, and that of the constant's times the centre.
+    moved_by = np.eye(size)
+    moved_by[1:, 0] = -centre
+    blurred = (moved_by * space.uneven) @ moved_by.T
 
     def likelihood(part: "np.ndarray | slice") -> tuple[Floats, Floats]:
         n, moved = count[part], shift[part]
@@ -108,18 +112,25 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
         gram[:, 0, 1:] = gram[:, 1:, 0] = n[:, None] * moved
         gram[:, 1:, 1:] = _scatter(space, own[part], n, moved + centre, within)
         gram[:, 1:, 1:] += n[:, None, None] * moved[:, :, None] * moved[:, None, :]
-        left = surplus[part] - np.einsum("kij,j->ki", gram, common)
         if not noisy:
-            return gram / spread[part][:, None, None], left / spread[part][:, None]
+            return gram / spread[part][:, None, None], surplus[part] / spread[part][:, None]
         covariance = spread[part][:, None, None] * gram
-        covariance += (noise[part] + _JITTER)[:, None, None] * np.eye(size)
-        solved = np.linalg.solve(covariance, np.concatenate([gram, left[:, :, None]], axis=2))
+        covariance += (noise[part] + _JITTER)[:, None, None] * blurred
+        solved = np.linalg.solve(
+            covariance, np.concatenate([gram, surplus[part][:, :, None]], axis=2)
+        )
         precision: Floats = gram @ solved[:, :, :size]
         evidence: Floats = np.einsum("kij,kj->ki", gram, solved[:, :, size])
         return precision, evidence
 
     most = np.argsort(-count, kind="stable")[:_ITEMS_FITTED]
-    variances = empirical_bayes(*likelihood(most), groups, assumed, assumed)
+    precision, evidence = likelihood(most)
+    variances = assumed
+    for _ in range(_ROUNDS if noisy else 1):
+        if noisy:
+            common = common_part(precision, evidence, variances[groups], 2.0 / assumed[groups])
+        left = evidence - precision @ common
+        variances = empirical_bayes(precision, left, groups, assumed, variances)
     wide = variances if noisy else _WIDER * variances
     # Variances are kept in directions in which people spread, scaled by how much items differ.
     scale = np.sqrt(wide[groups])
@@ -139,10 +150,11 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
         roots = np.repeat(np.diag(scale)[:, None, :], sums.slots, axis=1)
     for start in range(0, len(slots), _ITEMS_FITTED):
         part = slice(start, start + _ITEMS_FITTED)
-        told = likelihood(part)
-        theta, covariance = posterior(*told, groups, variances)
+        precision, evidence = likelihood(part)
+        left = evidence - precision @ common
+        theta, covariance = posterior(precision, left, groups, variances)
         if not noisy:
-            _, covariance = posterior(*told, groups, wide)
+            _, covariance = posterior(precision, left, groups, wide)
         coefficients[slots[part]] = base + theta
         levels[slots[part]] = covariance[:, 0, 0]
         if roots is not None:
@@ -174,6 +186,23 @@ def _floored(matrix: Floats, least: float) -> Floats:
     values, vectors = np.linalg.eigh(matrix)
     floored: Floats = (vectors * np.maximum(values, max(least, _TINY))) @ vectors.T
     return floored
+
+
+def _calmed(matrix: Floats, variance: float) -> Floats:
+    """Return a covariance without as much of its noise as can be known.
+
+    `variance` is that of the noise on the diagonal; beside it is half of that. The matrix is drawn
+    to the same spread in all directions by the part of what differs from it that noise accounts
+    for (Ledoit and Wolf 2004), and no direction is left without some spread.
+    """
+    size = len(matrix)
+    if not variance:
+        return _floored(matrix, 0.0)
+    level = max(float(np.trace(matrix)) / size, _TINY)
+    apart = matrix - level * np.eye(size)
+    hidden = variance * (size + 0.5 * size * (size - 1))
+    kept = max(0.0, 1.0 - hidden / max(float((apart**2).sum()), _TINY))
+    return _floored(level * np.eye(size) + kept * apart, _LEAST_SPREAD * level)
 
 
 def _scatter(space: LinearSpace, own: Floats, count: Floats, mean: Floats, like: Floats) -> Floats:

@@ -69,14 +69,15 @@ def fresh_sums(
         items = items + drawn[: items.size].reshape(items.shape)
         products = products + drawn[items.size :]
     rows = space.summed(items / REWARD_STEPS)
+    whole = REWARD_STEPS * space.products_length
     return FreshSums(
         slots=slots,
         liked=rows[:, :, 0],
         disliked=rows[:, :, 1],
-        products=(products + own[:, 1:].sum(axis=0) if own.size else products) / REWARD_STEPS,
+        products=(products + own[:, 1:].sum(axis=0) if own.size else products) / whole,
         own=own / REWARD_STEPS,
         variance=(deviation * space.unit) ** 2,
-        product_variance=deviation**2,
+        product_variance=(deviation / space.products_length) ** 2,
     )
 
 

@@ -45,7 +45,9 @@ from discreet.families.contextual.estimates import Estimates
 from discreet.families.contextual.exploring import (
     expected_improvement,
     first_curiosity,
+    listed_worth,
     private_gains,
+    worthwhile_trials,
 )
 from discreet.families.contextual.spaces import CellSpace, LinearSpace
 from discreet.families.contextual.sums import ContextualSums
@@ -57,7 +59,7 @@ from discreet.privacy.noise import NoiseSource
 
 OPTIMISM = {CellSpace: 0.3, LinearSpace: 0.6}
 """Standard errors by which an item's mean is flattered, in the shortlist and in the choice;"""
-NOISY_OPTIMISM = {CellSpace: 0.3, LinearSpace: 0.1}
+NOISY_OPTIMISM = 0.3
 """less where feedback is private: noise hides what a few more visits would tell;"""
 UNPROTECTED_OPTIMISM = 2.0
 """more where neither dial is on: no draw explores by chance, and no noise hides what was found."""
@@ -147,7 +149,7 @@ class ContextualModel:
         self._rate = exploration_rate
         noisy = bool(sums.variance.any())
         self._unprotected = rule.epsilon is None and not noisy
-        self._optimism = (NOISY_OPTIMISM if noisy else OPTIMISM)[type(space)]
+        self._optimism = NOISY_OPTIMISM if noisy else OPTIMISM[type(space)]
         if self._unprotected:
             self._optimism = UNPROTECTED_OPTIMISM
         self._response = None if rule.epsilon is None else ShortlistResponse(epsilon=rule.epsilon)
@@ -183,6 +185,11 @@ class ContextualModel:
                 known = self._unprotected and not self._untried().any()
                 least = 0.0 if known else self._rate
                 chance = least + (1.0 - least) * unsure
+                if self.sums.latest_variance and isinstance(self.space, LinearSpace):
+                    together = chance * curiosity[visible] / curiosity[visible].sum()
+                    together += (1.0 - chance) * self._trials(means, listed)
+                    chance = float(together.sum())
+                    curiosity[visible] = np.ceil(_CURIOSITY_STEPS * together / chance)
         rank = np.full(slots, 2)
         rank[visible] = 1
         rank[listed] = 0
@@ -220,6 +227,21 @@ class ContextualModel:
         if untried.any():
             weights = 0.5 * weights + 0.5 * untried / untried.sum()
         return np.ceil(_CURIOSITY_STEPS * weights).astype(np.int64), gain
+
+    def _trials(self, means: Floats, listed: Slots) -> Floats:
+        """Return how much items are tried that are not listed, and so shown anyway."""
+        assert self.estimates is not None
+        shares, sums = self.estimates.shares, self.sums
+        shown = np.isin(self._visible, listed)
+        epsilon = _GREAT if self._rule.epsilon is None else min(self._rule.epsilon, _GREAT)
+        return worthwhile_trials(
+            shares @ means,
+            np.where(shown, 0.0, self.estimates.levels[self._visible]),
+            listed_worth(shares, means[:, shown], math.exp(epsilon)),
+            visits=sums.latest,
+            horizon=max(sums.feedback, sums.latest),
+            variance=sums.latest_variance,
+        )
 
     def _untried(self) -> npt.NDArray[np.bool_]:
         """Return which visible items have hardly been tried, as far as noise lets one tell."""

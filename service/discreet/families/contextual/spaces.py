@@ -7,21 +7,20 @@ of many cells would hide what a block or all of them say together, and this way 
 
 `LinearSpace`, for more numbers: the constant 1 and psi, the numbers centred and scaled, with a
 Euclidean norm of at most 1. More than `MOST_LINEAR` numbers are first hashed into so many sums with
-public signs. A record moves every entry, so it is phi / sqrt(2) for phi = (1, psi).
+public signs. A record moves every entry: the constant by the root of the first of `LINEAR_PARTS`,
+psi by that of the second, and the products psi psi^T, in a matrix of everybody's, by that of the
+third. Products are needed about everybody alone, so they get by with the smallest part.
 
 How far can one record move the sums? With y in [0, 1] the reward and v the context's vector (the
-roots of parts that add up to 1, or phi / sqrt(2)), a record adds y v to the item's liked entries
-and (1 - y) v to its disliked ones, of squared length (y^2 + (1 - y)^2) |v|^2 <= 1. In a linear
-space it also adds the products psi psi^T / 2 to a matrix of everybody's, in Frobenius norm at most
-1/2. Replacing a record by another moves the sums by |r - r'|^2 = |r|^2 + |r'|^2 - 2 r.r', and
-r.r' >= 0: different items share no entry; for one item it is v.v' (y y' + (1 - y)(1 - y')), where
-v.v' >= 0 because no number in it is negative, or phi.phi' = 1 + psi.psi' >= 0; and the products add
-(psi.psi')^2 / 4. So
-
-    cells:   sqrt(2)            (1 + 1)
-    linear:  sqrt(2.5)          (5/4 + 5/4)
-
-and adding or removing one moves them by less. Amounts are whole steps of 2**-20, rounded towards
+roots of parts that add up to 1, or the constant and psi, times theirs), a record adds y v to the
+item's liked entries and (1 - y) v to its disliked ones, of squared length (y^2 + (1 - y)^2) |v|^2.
+In a linear space the products add the third part, for |psi psi^T| = |psi|^2 <= 1 (Frobenius). So no
+record r is longer than 1. Replacing it by another moves the sums by
+|r - r'|^2 = |r|^2 + |r'|^2 - 2 r.r', and r.r' >= 0: different items share no entry but products,
+which add (psi.psi')^2 times their part; for one item it is v.v' (y y' + (1 - y)(1 - y')) more,
+where v.v' >= 0 because no number in it is negative, or because the constant's part is not smaller
+than psi's: a + b psi.psi' >= a - b. So it is at most sqrt(2), and adding or removing one moves them
+by less. Amounts are whole steps of 2**-20, rounded towards
 zero, so that rounding makes no record longer; between two records it adds at most one step an
 entry, which `_ROUNDING` covers.
 
@@ -51,11 +50,15 @@ _BLOCKS = 2
 """Blocks of cells along a dimension."""
 _PARTS = (0.2, 0.3, 0.5)
 """Of a record's squared length: the whole cube's, its block's and its cell's."""
+LINEAR_PARTS = (0.5, 0.45, 0.05)
+"""Of a record's squared length in a linear space: the constant's, psi's and the products'. Psi's
+must not be larger than the constant's."""
+_EXACT_PARTS = (0.5, 0.5, 0.25)
+"""The same where nothing has to be covered."""
 _GAIN = 2.0
 """Numbers spread by a quarter around the middle of [0, 1] get a psi of about length 1."""
 _NOTE_STEPS = 32_000
 _ROUNDING = 1.0 + 2.0**-10
-_SHARED = b"g"
 
 Increments = dict[bytes, list[tuple[int, int]]]
 
@@ -79,6 +82,11 @@ class Space(Protocol):
         ...
 
     @property
+    def products_length(self) -> float:
+        """What a record's products are multiplied by."""
+        ...
+
+    @property
     def own(self) -> int:
         """Numbers in the sum that an item keeps of its own records: how many, and products."""
         ...
@@ -91,6 +99,12 @@ class Space(Protocol):
     @property
     def sensitivity(self) -> float:
         """How far replacing one record moves all sums, in records' units."""
+        ...
+
+    @property
+    def blocks(self) -> tuple[bytes, bytes]:
+        """How the names of the items' blocks begin, and that of the block they share. Records of
+        other lengths are kept under other names: this noise would not cover them."""
         ...
 
     def rows(self, contexts: Floats) -> Floats:
@@ -110,9 +124,9 @@ class Space(Protocol):
         ...
 
 
-def item_block(slot: int) -> bytes:
+def item_block(space: Space, slot: int) -> bytes:
     """Return the name of the block of an item's sums."""
-    return b"i" + slot.to_bytes(4, "little")
+    return space.blocks[0] + slot.to_bytes(4, "little")
 
 
 def gathered_sums(
@@ -123,12 +137,12 @@ def gathered_sums(
     width = 2 * space.kept
     items = np.zeros((len(slots), width + space.own), dtype=np.int64)
     for place, slot in enumerate(slots):
-        held = gathered.get(item_block(slot))
+        held = gathered.get(item_block(space, slot))
         if held is not None:
             size = min(len(held), items.shape[1])
             items[place, :size] = held[:size]
     products = np.zeros(space.products, dtype=np.int64)
-    held = gathered.get(_SHARED)
+    held = gathered.get(space.blocks[1])
     if held is not None:
         size = min(len(held), len(products))
         products[:size] = held[:size]
@@ -155,8 +169,10 @@ class CellSpace:
     basis: Floats = field(init=False)
     orders: npt.NDArray[np.int64] = field(init=False)
     products: int = 0
+    products_length: float = 1.0
     own: int = 0
     sensitivity: float = math.sqrt(2.0) * _ROUNDING
+    blocks: tuple[bytes, bytes] = (b"i", b"g")
     _block: npt.NDArray[np.intp] = field(init=False)
     _solved: Floats = field(init=False)
 
@@ -225,7 +241,7 @@ class CellSpace:
             length = math.sqrt(part) * REWARD_STEPS
             amounts.append((2 * place, math.floor(reward * length)))
             amounts.append((2 * place + 1, math.floor((1.0 - reward) * length)))
-        return {item_block(slot): amounts}
+        return {item_block(self, slot): amounts}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -246,8 +262,15 @@ class LinearSpace:
     triangle: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]] = field(init=False)
     factors: Floats = field(init=False)
     """What the products in the upper triangle are multiplied by: each pair stands there once."""
-    unit: float = math.sqrt(2.0)
-    sensitivity: float = math.sqrt(2.5) * _ROUNDING
+    lengths: Floats = field(init=False)
+    """What a record's entries are multiplied by;"""
+    uneven: Floats = field(init=False)
+    """what that makes of the noise in sums of rows, in the variance of the first one;"""
+    products_length: float = field(init=False)
+    """and what a record's products are multiplied by."""
+    unit: float = field(init=False)
+    sensitivity: float = math.sqrt(2.0) * _ROUNDING
+    blocks: tuple[bytes, bytes] = field(init=False)
     _bucket: npt.NDArray[np.intp] | None = field(init=False)
     _sign: Floats = field(init=False)
 
@@ -261,6 +284,13 @@ class LinearSpace:
         object.__setattr__(self, "own", len(rows) + 1 if self.apart else 0)
         object.__setattr__(self, "triangle", (rows, columns))
         object.__setattr__(self, "factors", np.where(rows == columns, 0.5, math.sqrt(0.5)))
+        level, slopes, products = _EXACT_PARTS if self.exact else LINEAR_PARTS
+        parts = np.append(level, np.full(size, slopes))
+        object.__setattr__(self, "lengths", np.sqrt(parts))
+        object.__setattr__(self, "uneven", level / parts)
+        object.__setattr__(self, "products_length", 2.0 * math.sqrt(products))
+        object.__setattr__(self, "unit", 1.0 / math.sqrt(level))
+        object.__setattr__(self, "blocks", (b"i", b"g") if self.exact else (b"I", b"G"))
         free = self.exact and self.dimensions <= MOST_LINEAR
         object.__setattr__(self, "longest", None if free else 1.0)
         bucket, sign = None, np.ones(0)
@@ -291,7 +321,7 @@ class LinearSpace:
 
     def summed(self, kept: Floats) -> Floats:
         """Return the sums of rows: records are shorter."""
-        sums: Floats = kept * self.unit
+        sums: Floats = kept / self.lengths[:, None]
         return sums
 
     def note(self, row: Floats) -> bytes:
@@ -306,20 +336,22 @@ class LinearSpace:
         if self.longest is not None:
             length = math.sqrt(float(psi @ psi))
             psi = psi / max(1.0, length * (1.0 + 2.0**-40))
-        entries = np.append(1.0, psi) * (REWARD_STEPS / math.sqrt(2.0))
+        entries = np.append(1.0, psi) * self.lengths * REWARD_STEPS
         liked = np.trunc(entries * reward).astype(np.int64)
         disliked = np.trunc(entries * (1.0 - reward)).astype(np.int64)
         both = np.stack([liked, disliked], axis=1).reshape(-1).tolist()
         rows, columns = self.triangle
-        products = psi[rows] * psi[columns] * (self.factors * REWARD_STEPS)
+        products = psi[rows] * psi[columns] * (self.factors * self.products_length * REWARD_STEPS)
         shared = np.trunc(products).astype(np.int64).tolist()
         if self.apart:
             both += [REWARD_STEPS, *shared]
             shared = []
-        increments = {item_block(slot): [(at, amount) for at, amount in enumerate(both) if amount]}
-        if shared:
-            increments[_SHARED] = [(at, amount) for at, amount in enumerate(shared) if amount]
-        return increments
+        added = {item_block(self, slot): both, self.blocks[1]: shared}
+        return {
+            block: [(at, amount) for at, amount in enumerate(amounts) if amount]
+            for block, amounts in added.items()
+            if any(amounts)
+        }
 
     def matrix(self, products: Floats) -> Floats:
         """Return the sums of psi psi^T that these products are the upper triangles of."""

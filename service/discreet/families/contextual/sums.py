@@ -80,6 +80,10 @@ class ContextualSums:
     """what it added up to;"""
     feedback_variance: float
     """and the variance of the noise in either."""
+    latest: float
+    """Feedback in the last release, as far as can be told;"""
+    latest_variance: float
+    """and the variance of the noise in an entry of it."""
 
     @classmethod
     def blank(
@@ -98,7 +102,7 @@ class ContextualSums:
             np.zeros(entries),
             0.0,
             np.zeros(products),
-            *(0.0,) * 6,
+            *(0.0,) * 8,
         )
 
     @property
@@ -151,6 +155,7 @@ class ContextualSums:
             "feedback_variance": self.feedback_variance + noise_of_total**2,
         }
         total = max(total, noise_of_total, 1.0)
+        figures |= {"latest": total, "latest_variance": variance}
         # Who came.
         old, new = _weights(
             self.seen * decay,
@@ -228,8 +233,9 @@ class ContextualSums:
 
     @classmethod
     def of(cls, arrays: Mapping[str, npt.NDArray[np.generic]]) -> "ContextualSums":
-        """Return the sums of such arrays."""
-        read = {name: arrays[name].astype(np.float64) for name in cls.__slots__}
+        """Return the sums of such arrays; an earlier version wrote nothing about the latest."""
+        held = {"latest": np.zeros(()), "latest_variance": np.zeros(()), **arrays}
+        read = {name: held[name].astype(np.float64) for name in cls.__slots__}
         return cls(
             **{name: value if value.ndim else float(value) for name, value in read.items()}  # type: ignore[arg-type]
         )

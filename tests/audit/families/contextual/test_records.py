@@ -17,6 +17,6 @@ def test_the_charge_covers_a_record_and_is_hardly_more(claim: Claim) -> None:
 
 def test_every_fault_is_caught() -> None:
     found = list(faults())
-    assert len(found) == 5
+    assert len(found) == 6
     for fault in found:
         assert not fault.examine(RUN).holds, fault.name

@@ -17,6 +17,7 @@ from discreet.audit.claims import Claim, Finding, Method, PlantedFault
 from discreet.audit.enclosures import float_above
 from discreet.audit.scripted_noise import ConstantNoise
 from discreet.families.contextual.recommender import ContextualRecommender
+from discreet.families.contextual.spaces import LINEAR_PARTS
 from discreet.families.contract import Resources
 from discreet.families.observer import NullObserver
 from discreet.families.peering import NoPeers
@@ -143,8 +144,23 @@ class UncountedProducts(ContextualRecommender):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        deviation = self.release_noise.deviation * math.sqrt(2.0 / 2.5)
+        constant, psi, _ = LINEAR_PARTS
+        deviation = self.release_noise.deviation * math.sqrt(constant + psi)
         self.release_noise = replace(self.release_noise, deviation=deviation)
+
+
+class LongerNumbers(ContextualRecommender):
+    """A context's numbers with twice their part of a record, under the same noise."""
+
+    def learn(self, pending: PendingDecision, position: int, reward: float) -> Any:
+        """Return the lesson with longer numbers; the constant's two sums are as they were."""
+        lesson: Any = super().learn(pending, position, reward)
+        item = next(iter(lesson.increments))
+        numbers = [
+            (field, amount if field < 2 else math.trunc(amount * math.sqrt(2.0)))
+            for field, amount in lesson.increments[item]
+        ]
+        return lesson._replace(increments={**lesson.increments, item: numbers})
 
 
 class UnclippedContexts(ContextualRecommender):
@@ -175,6 +191,7 @@ def faults() -> Iterator[PlantedFault]:
         "noise for adding and removing only, in cells": (AddingOnlyNoise, 2),
         "noise for adding and removing only, linear": (AddingOnlyNoise, 20),
         "products of contexts not counted": (UncountedProducts, 20),
+        "numbers with more than their part": (LongerNumbers, 20),
         "contexts not clipped": (UnclippedContexts, 20),
         "likes dearer than dislikes": (DearFeedback, 4),
     }
