@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from discreet.families.fclub.own_rows import MOST
 from discreet.families.p_rec.votes import Vote, Votes
 from discreet.families.questions import Sparse
 from discreet.families.registration import read_document
@@ -24,7 +25,7 @@ Scrape = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 NETWORK = {"discreet_request_duration_seconds_count", "discreet_store_duration_seconds_count"}
 """How often a route, or the store, was called."""
-REQUESTS = {None, "spend", "learn", "own", "ledgers", "read_pages", "write_pages"}
+REQUESTS = {None, "spend", "learn", "own", "fold_own", "ledgers", "read_pages", "write_pages"}
 """What requests ask of the store. The background asks for other things, by the clock."""
 SELDOM = {"seconds": 3_600.0, "growth": 0.0, "longest": 3_600.0}
 
@@ -136,6 +137,27 @@ async def test_feedback_that_is_not_paid_for_looks_like_any_other() -> None:
             grown.append({each: amount for each, amount in kept.items() if amount})
     for each in grown[2:]:
         assert each == grown[1]
+
+
+async def test_a_scrape_does_not_tell_how_much_feedback_an_answer_is_made_from() -> None:
+    """fclub folds what waits behind somebody's sums when they ask: nobody sees that it did."""
+    sample, grown, waiting = SAMPLES["fclub"], [], []
+    for reward in (None, 1):
+        async with calling() as caller:
+            await prepared(caller, "fclub", sample)
+            for _ in range(MOST):
+                await act(caller, sample, 0, reward=reward)
+            before = await scrape(caller)
+            await act(caller, sample, 0, reward=None)
+            after = await scrape(caller)
+            recommender = await caller.live["services"].registry.find("tried")
+            (own,) = await recommender.store.own(
+                generation=recommender.generation, principals=[recommender.principal("somebody")]
+            )
+        grown.append({each: after[each] - before.get(each, 0.0) for each in after})
+        waiting.append((len(own) > 0, recommender._ranking.own.waiting(own)))
+    assert waiting == [(False, 0), (True, 0)], "what there was to fold was folded"
+    assert grown[0] == grown[1]
 
 
 async def test_a_scrape_does_not_tell_whether_somebody_votes() -> None:

@@ -134,7 +134,8 @@ class OwnEncoding:
 
 class FoldingRead:
     """Users' own sums, asked for when this is made. Those behind which many rows wait are folded
-    once they are there; nobody waits for that, and if it fails the next reader does it."""
+    once they are there; nobody waits for that, and if it fails the next reader does it. What
+    is not awaited is not counted on /metrics either, where it would tell of the feedback."""
 
     def __init__(
         self, own: OwnEncoding, store: Store, generation: bytes, principals: Sequence[bytes]
