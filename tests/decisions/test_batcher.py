@@ -6,8 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from discreet.decisions import batcher
-from discreet.decisions.batcher import LONGEST_WAIT, MOST, Batcher
+from discreet.decisions.batcher import MOST, Batcher
 from discreet.decisions.services import DecisionServices
 from discreet.errors import DiscreetError, StoreUnavailable
 from discreet.families.contract import Recommender
@@ -54,7 +53,6 @@ async def doubling(anyio_backend: str) -> AsyncIterator[Doubling]:
     await asyncio.sleep(0)
     assert one.batcher._waiting == {}
     assert one.batcher._running == set()
-    assert one.batcher._under_way == {}
 
 
 async def test_requests_of_one_turn_are_one_call_in_order(doubling: Doubling) -> None:
@@ -75,43 +73,6 @@ async def test_a_full_batch_does_not_wait_for_the_turn_to_end(doubling: Doubling
     many = [doubling.batcher.join(FILMS, number) for number in range(2 * MOST + 1)]
     assert await outcomes(*many) == [2 * number for number in range(2 * MOST + 1)]
     assert sorted(len(asked) for _, asked in doubling.calls) == [1, MOST, MOST]
-
-
-async def test_requests_wait_while_more_is_under_way_than_they_are(
-    doubling: Doubling, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(batcher, "LONGEST_WAIT", PATIENCE)
-    doubling.may.clear()
-    first = [doubling.batcher.join(FILMS, number) for number in range(3)]
-    await asyncio.sleep(0)
-    waits = [doubling.batcher.join(FILMS, 3), doubling.batcher.join(BOOKS, 4)]
-    await asyncio.sleep(0)
-    waits.append(doubling.batcher.join(FILMS, 5))
-    await asyncio.sleep(0)
-    assert doubling.calls == [(FILMS, [0, 1, 2]), (BOOKS, [4])]
-    waits.append(doubling.batcher.join(FILMS, 6))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    assert doubling.calls[2:] == [(FILMS, [3, 5, 6])], "as many as are under way need not wait"
-    last = doubling.batcher.join(FILMS, 7)
-    await asyncio.sleep(0)
-    assert len(doubling.calls) == 3
-    doubling.may.set()
-    assert await outcomes(*first, *waits, last) == [0, 2, 4, 6, 8, 10, 12, 14]
-    assert doubling.calls[3:] == [(FILMS, [7])]
-
-
-async def test_nobody_waits_for_long_for_what_does_not_come_to_an_end(doubling: Doubling) -> None:
-    doubling.may.clear()
-    first = [doubling.batcher.join(FILMS, number) for number in range(3)]
-    await asyncio.sleep(0)
-    last = doubling.batcher.join(FILMS, 3)
-    async with asyncio.timeout(PATIENCE):
-        while len(doubling.calls) < 2:  # noqa: ASYNC110  the batcher tells nobody
-            await asyncio.sleep(LONGEST_WAIT)
-    assert doubling.calls[1:] == [(FILMS, [3])]
-    doubling.may.set()
-    assert await outcomes(*first, last) == [0, 2, 4, 6]
 
 
 async def test_one_that_fails_fails_alone(doubling: Doubling) -> None:
