@@ -89,8 +89,8 @@ async def _fill(store: Store, recommender: Recommender[Any], items: int) -> None
                     reward=1,
                     claim_ttl=600,
                     increments={
-                        item_block(item): [(2 * space.kept - 1, 1)],
-                        b"g": [(max(space.products, 1) - 1, 1)],
+                        item_block(space, item): [(2 * space.kept - 1, 1)],
+                        space.blocks[1]: [(max(space.products, 1) - 1, 1)],
                     },
                 )
                 for item in range(items)
