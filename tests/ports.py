@@ -6,6 +6,7 @@ by a UDP socket on the same number until this process ends, which a TCP server d
 that run side by side, in this checkout or in another, find it taken and choose another.
 """
 
+import atexit
 import random
 import socket
 
@@ -14,6 +15,12 @@ ATTEMPTS = 10_000
 
 _chosen = random.SystemRandom()
 _held: list[socket.socket] = []
+
+
+@atexit.register
+def _let_go() -> None:
+    for holding in _held:
+        holding.close()
 
 
 def free_port() -> int:
