@@ -30,6 +30,7 @@ from tests.hub.recommending import KEY as FILMS_KEY
 from tests.hub.recommending import NAME as FILMS
 from tests.hub.recommending import recommending
 from tests.hub.test_reading import browser_file
+from tests.waiting import wait_for
 
 NAME = "hub-films"
 CATALOGUE = json.loads((files("discreet.hub") / "demo.json").read_text("utf-8"))
@@ -51,6 +52,7 @@ class Stage:
         """Every request that left the hub: method, path, body."""
         found = []
         for stream in list(self.tap.there):
+            wait_for("a whole request", lambda stream=stream: _whole(bytes(stream)))
             head, _, body = bytes(stream).partition(b"\r\n\r\n")
             method, path, _ = head.split(b"\r\n")[0].decode().split(" ")
             found.append((method, path, json.loads(body) if body else None))
@@ -58,6 +60,12 @@ class Stage:
 
     def profiles(self) -> list[Any]:
         return [body for _, path, body in self.requests() if path.endswith("/profiles")]
+
+
+def _whole(stream: bytes) -> bool:
+    head, end, body = stream.partition(b"\r\n\r\n")
+    length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+    return bool(end) and len(body) >= int(length[1] if length else 0)
 
 
 def prepare(demo: Demo) -> str:

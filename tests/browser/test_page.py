@@ -169,7 +169,7 @@ def test_charts_are_drawn_and_described_in_words(tab: Watched, demo: Demo) -> No
             "id => document.querySelector(`#${id} .line`)?.getAttribute('d').split('L').length > 3",
             arg=figure,
         )
-        assert line.bounding_box() is not None
+        wait_for("its line, which is drawn anew every second", line.bounding_box)
         chart = page.locator(f"#{figure} .chart")
         label = chart.get_attribute("aria-label")
         assert chart.get_attribute("role") == "img"

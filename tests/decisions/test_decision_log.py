@@ -1,5 +1,6 @@
 """The decision log: complete, sampled alike, bounded, and never in the way of a request."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Sequence
@@ -26,10 +27,15 @@ class Kept:
     def __init__(self) -> None:
         self.lines: list[dict[str, Any]] = []
         self.broken = False
+        self.begun = asyncio.Event()
+        self.may_end = asyncio.Event()
+        self.may_end.set()
 
     async def write(self, recommender: Recommender[Any], keep: str, lines: Sequence[bytes]) -> None:
         if self.broken:
             raise StoreUnavailable("gone")
+        self.begun.set()
+        await self.may_end.wait()
         self.lines += [json.loads(line) for line in lines]
 
     async def tidy(self, recommenders: Sequence[Recommender[Any]]) -> None: ...
@@ -79,6 +85,28 @@ async def services(
 
 async def ask(services: DecisionServices, client: str = "ada", **fields: Any) -> Recommendation:
     return await services.recommend.recommend(Ask("films", client, (0.2, 0.8), **fields))
+
+
+async def test_what_is_being_written_is_written_before_the_end(
+    services: DecisionServices, kept: Kept
+) -> None:
+    kept.may_end.clear()
+    await ask(services)
+    services.decision_log.start()
+    await kept.begun.wait()
+    await ask(services, "bob")
+    ending = asyncio.create_task(services.decision_log.stop())
+    erasing = asyncio.create_task(
+        services.decision_log.forget(await services.registry.find("films"), "ada")
+    )
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert kept.lines == []
+    assert not ending.done()
+    assert not erasing.done()  # or it would look through lines that are not there yet
+    kept.may_end.set()
+    await asyncio.gather(ending, erasing)
+    assert len({line["id"] for line in kept.lines}) == len(kept.lines) == 2
 
 
 async def test_a_decision_and_its_reward_are_two_lines(

@@ -87,6 +87,8 @@ class DecisionLog:
         self._announced: set[bytes] = set()
         self._failing = False
         self._task: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()
+        self._ending = asyncio.Event()
 
     def decided(
         self,
@@ -137,26 +139,28 @@ class DecisionLog:
 
     def start(self) -> None:
         """Begin to write."""
+        self._ending.clear()
         self._task = asyncio.create_task(self._run(), name="decision log")
 
     async def stop(self) -> None:
         """Write what is left, and end."""
         if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            # Not cancelled: it may be writing what is in no queue any more.
+            self._ending.set()
+            await self._task
             await self.write()
 
     async def _run(self) -> None:
         tidied = float("-inf")
         loop = asyncio.get_running_loop()
-        while True:
+        while not self._ending.is_set():
             self._announce()
             await self.write()
             if loop.time() - tidied >= TIDY_SECONDS:
                 tidied = loop.time()
                 await self._tidy()
-            await asyncio.sleep(WRITE_SECONDS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), WRITE_SECONDS)
 
     def _announce(self) -> None:
         """Say aloud, once for every recommender, that it gives decisions away."""
@@ -167,7 +171,11 @@ class DecisionLog:
                 log.warning("%s: not covered by its guarantee: %s", one.name, document.reveals())
 
     async def write(self) -> None:
-        """Write everything that waits."""
+        """Write everything that waits, after what is being written."""
+        async with self._writing:
+            await self._write()
+
+    async def _write(self) -> None:
         queues = {"decisions": self._decisions, "feedback": self._feedback}
         self._decisions, self._feedback = [], []
         lost, self._lost = self._lost, {}
