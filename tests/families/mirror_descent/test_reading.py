@@ -8,11 +8,20 @@ import pytest
 from pydantic import ValidationError
 
 from discreet.errors import InvalidArgument
+from discreet.families.mirror_descent.document import MirrorDescentDocument
 from discreet.families.mirror_descent.notes import MOST_NOTE
 from discreet.families.mirror_descent.reading import NO_FEATURES, without_client
 from discreet.families.mirror_descent.sparse import SparseRow
-from discreet.families.questions import Candidate, Sparse
-from tests.families.mirror_descent.nodes import PAIR, ask, built, candidate, node
+from discreet.families.questions import Candidate, Feedback, PendingFeedback, Receipt, Sparse
+from tests.families.mirror_descent.nodes import (
+    PAIR,
+    answer,
+    ask,
+    built,
+    candidate,
+    node,
+    pending,
+)
 
 PLAIN = built()
 CROSSED = {
@@ -148,3 +157,31 @@ def test_too_many_products_are_refused() -> None:
     client = Sparse(list(range(40)), [1.0] * 40)
     with pytest.raises(InvalidArgument, match="products"):
         recommender.question(ask(candidates=[full("x", 40)], features=client))
+
+
+@pytest.mark.anyio
+async def test_feedback_on_an_item_that_has_grown_too_long_fails_alone() -> None:
+    """A record has at most 1,024 features; others in the same turn are learned all the same."""
+
+    def grown(features: int) -> MirrorDescentDocument:
+        long = {"indices": list(range(features)), "values": [1.0] * features}
+        short = {"indices": [1], "values": [1.0]}
+        items = [{"id": "tea", "features": long}, {"id": "milk", "features": short}]
+        return node(features={"clients": 200, "items": 200}, items=items)
+
+    before = built(grown(5))
+    asked = {"tea": Sparse(list(range(100)), [0.1] * 100), "milk": Sparse([1], [1.0])}
+    shown = {
+        item: await answer(before, client=item, candidates=[item], features=features)
+        for item, features in asked.items()
+    }
+    after = built(grown(90), like=before)
+    tea, milk = await after.record_feedback(
+        [
+            PendingFeedback(pending(after, one, item), Feedback(reward=1.0), 60)
+            for item, one in shown.items()
+        ]
+    )
+    assert isinstance(tea, InvalidArgument)
+    assert tea.argument == "recommendation_id"
+    assert milk == Receipt(duplicate=False, learned=True)

@@ -155,9 +155,8 @@ class QuestionReader:
 
     def _require_room(self, question: MirrorQuestion) -> None:
         """Everything that feedback will need must fit into the recommendation id."""
-        own = len(question.features.indices)
         longest = self._longest if question.whole else int(question.rows.lengths.max(initial=0))
-        if self.crossing is not None and (own + 1) * (longest + 1) - 1 > MOST_NONZEROS:
+        if self.crossing is not None and _crossed(question.features, longest) > MOST_NONZEROS:
             raise InvalidArgument(
                 "features",
                 f"are too many: with an item's there would be more than {MOST_NONZEROS} products",
@@ -205,6 +204,10 @@ class QuestionReader:
         row = int(self._row_of[slot]) if slot < len(self._row_of) else -1
         if row < 0:
             raise InvalidArgument("recommendation_id", "its item has no features any more")
+        # The item may have been given more since. Alone in its fault: others are learned with it.
+        start, end = self._catalogue.offsets[row : row + 2].tolist()
+        if self.crossing is not None and _crossed(note.client, end - start) > MOST_NONZEROS:
+            raise InvalidArgument("recommendation_id", "its item has too many features by now")
         return note.client, row
 
 
@@ -218,6 +221,11 @@ def without_client(question: MirrorQuestion) -> MirrorQuestion:
     if question.ids is not None:
         rows = joined([NO_FEATURES] * len(rows))
     return replace(question, features=NO_FEATURES, rows=rows, personal=False)
+
+
+def _crossed(client: SparseRow, item: int) -> int:
+    """Return how many features a record has of a client and an item with so many."""
+    return (len(client.indices) + 1) * (item + 1) - 1
 
 
 def _pair(features: Vector, field: str) -> tuple[Sequence[int], Sequence[float]]:
