@@ -9,6 +9,7 @@ from scipy import stats
 
 from discreet.audit.claims import AuditRun
 from discreet.audit.mechanisms.numbers import (
+    examine_digits,
     examine_release_by_sampling,
     examine_sampler,
     examine_shift,
@@ -16,6 +17,7 @@ from discreet.audit.mechanisms.numbers import (
     laplace_cdf,
     neighbouring_vectors,
 )
+from discreet.privacy.laplace import LaplaceSampler
 from discreet.privacy.numeric import GaussianMechanism, LaplaceMechanism
 from discreet.research.noise import SeededNoise
 
@@ -106,3 +108,16 @@ def test_sampled_releases_of_honest_noise_stay_below_their_claim() -> None:
         found = examine_release_by_sampling(run, mechanism, first, second, size=10_000)
         assert found.holds
         assert least < found.measured <= found.claimed
+
+
+@pytest.mark.parametrize("scale", [0.01, 3.0, 2.0**52])
+def test_digits_lose_what_a_step_costs_and_no_bit_of_them_may_be_wrong(scale: float) -> None:
+    found = examine_digits(LaplaceSampler(scale), scale=scale)
+    assert found.holds
+    assert 1 / scale <= found.measured <= found.claimed == pytest.approx(1 / scale, rel=1e-6)
+    assert not examine_digits(LaplaceSampler(scale), scale=scale * (1 + 2.0**-18)).holds
+    for place in (0, 2, -2, -1):
+        for step in (1, -1):
+            wrong = LaplaceSampler(scale)
+            wrong._first[place] = (int(wrong._first[place]) + step) % 2**64
+            assert not examine_digits(wrong, scale=scale).holds, place

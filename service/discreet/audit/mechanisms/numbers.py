@@ -3,7 +3,8 @@
 Exact: neighbouring inputs, on and off the grid, are released with constant noise that hides
 nothing. The rounded values and the scales asked for give the loss in rationals: d discrete Laplace
 draws of scales t_i (in steps) under a shift of c_i steps lose exactly sum |c_i| / t_i at most;
-discrete Gaussians cost rho = sum c_i**2 / (2 t_i**2) (Canonne, Kamath and Steinke, 2020).
+discrete Gaussians cost rho = sum c_i**2 / (2 t_i**2) (Canonne, Kamath and Steinke, 2020). And what
+the Laplace sampler compares its bits with, to the last of them.
 
 Fit: that the samplers deliver those shapes. Lower bound: that nothing else gives the input away,
 low bits of the answer and patterns between its entries included.
@@ -20,7 +21,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from discreet.audit.claims import AuditRun, Claim, Finding, Method
-from discreet.audit.enclosures import float_above
+from discreet.audit.enclosures import float_above, log_interval
 from discreet.audit.examine_samples import (
     entropy_evidence,
     judge_fit,
@@ -30,13 +31,16 @@ from discreet.audit.examine_samples import (
 from discreet.audit.prices import epsilon_charged, promise_for_samples, rho_charged
 from discreet.audit.scripted_noise import ConstantNoise
 from discreet.privacy.events import Released
-from discreet.privacy.noise import Integers, NoiseSource, SystemNoise
+from discreet.privacy.laplace import LaplaceSampler, share_below
+from discreet.privacy.noise import MAX_SCALE, Integers, NoiseSource, SystemNoise
 from discreet.privacy.numeric import GaussianMechanism, LaplaceMechanism
 
 Floats = npt.NDArray[np.float64]
 Sampler = Callable[[float, int], Integers]
 
 _COPIES = 500
+_SLACK = Fraction(1, 2**80)
+"""What enclosures of sixty logarithms may be off by: a ledger rounds up by far more."""
 
 
 class NumberRelease(Protocol):
@@ -185,6 +189,32 @@ def examine_sampler(
     return judge_fit(evidence, error=run.allowance.share())
 
 
+def examine_digits(sampler: LaplaceSampler, *, scale: float) -> Finding:
+    """Compare the exact loss of a step, by the chances of a sampler's digits, with 1 / scale.
+
+    From g to g + 1 some lowest digits turn from 1 to 0 and the next one from 0 to 1, so the chance
+    of g changes by the odds of that one over those of all below it; that of a difference of two
+    numbers by no more. Of the words that are compared first every bit counts, and behind them those
+    of `share_below`.
+    """
+    claimed = 1 / Fraction(scale) + _SLACK
+    worst = low = high = Fraction(0)
+    for (exponent, beside), word in zip(sampler._chances, sampler._first.tolist(), strict=True):
+        bits = 64 * (4 + int(exponent) // 40)
+        share, behind = share_below(exponent, bits, beside=beside), bits - 64
+        if share >> behind != word:
+            share = word << behind
+        if not share:
+            return Finding(float_above(claimed), math.inf, holds=False)
+        least, most = (
+            log_interval(Fraction(share + more, 2**bits - beside * (share + more)), digits=128)
+            for more in (0, 1)
+        )
+        worst = max(worst, high - least.low, most.high - low)
+        low, high = low + least.low, high + most.high
+    return Finding(float_above(claimed), float_above(worst), holds=worst <= claimed)
+
+
 def _remainders(cdf: Callable[[Floats], Floats], scale: float) -> Floats:
     """Return the probabilities of the remainders modulo 8."""
     if scale > 512:
@@ -211,6 +241,13 @@ def claims() -> Iterator[Claim]:
 
 def _sampler_claims() -> Iterator[Claim]:
     """The two samplers of production, at scales from half a step to the widest."""
+    for scale in (2.0**-9, 0.5, 3.0, 100.25, 1.7 * 2**20, MAX_SCALE):
+
+        def exactly(_: AuditRun, scale: float = scale) -> Finding:
+            return examine_digits(LaplaceSampler(scale), scale=scale)
+
+        name = f"discrete Laplace digits, scale {scale:g}: epsilon of a step"
+        yield Claim(name, Method.EXACT, exactly)
     for name, sampler, law in (
         ("discrete Laplace", _laplace, laplace_cdf),
         ("discrete Gaussian", _gaussian, gaussian_cdf),

@@ -13,6 +13,7 @@ from discreet.audit.claims import AuditRun, Finding, PlantedFault
 from discreet.audit.mechanisms.numbers import (
     NumberRelease,
     Sampler,
+    examine_digits,
     examine_release_by_sampling,
     examine_sampler,
     examine_shift,
@@ -157,6 +158,13 @@ def _wrong_digit(scale: float, size: int) -> Integers:
     return sampler.draw(size)
 
 
+def _wrong_last_bit(_: AuditRun) -> Finding:
+    """Examine digits of which one is likelier by 2**-64 than it should be."""
+    sampler = LaplaceSampler(3.0)
+    sampler._first[2] += np.uint64(1)
+    return examine_digits(sampler, scale=3.0)
+
+
 def faults() -> Iterator[PlantedFault]:
     """Yield every broken noise with the examination that must notice it."""
     yield PlantedFault(
@@ -186,6 +194,7 @@ def faults() -> Iterator[PlantedFault]:
         yield _gaussian_off(factor)
     yield _broken_laplace("Laplace noise that is 0 with either sign", _two_zeros)
     yield _broken_laplace("Laplace noise with one binary digit as likely as another", _wrong_digit)
+    yield PlantedFault("Laplace noise with one binary digit's last bit wrong", _wrong_last_bit)
     yield PlantedFault(
         "noise whose last bit is always 0",
         lambda run: examine_sampler(
