@@ -33,6 +33,8 @@ class Caller(httpx.AsyncClient):
     app: HttpGateway
     live: Live
     store: Store
+    address = "127.0.0.1"
+    """Where it calls from."""
 
     async def ask(self, client: str = "somebody", **changes: Any) -> httpx.Response:
         """Ask for a recommendation."""
@@ -50,7 +52,8 @@ async def calling(
     async with app.router.lifespan_context(app) as live:
 
         async def with_state(scope: Any, receive: Any, send: Any) -> None:
-            await app({**scope, "state": dict(live)}, receive, send)
+            called = {"state": dict(live), "client": (caller.address, 1)}
+            await app({**scope, **called}, receive, send)
 
         registry = live["services"].registry
         if "films" not in await registry.names():
