@@ -91,12 +91,15 @@ async def growth(algorithm: str, which: int, reward: int | None) -> Scrape:
         before = await scrape(caller)
         await act(caller, sample, which, reward=reward)
         after = await scrape(caller)
+    return moved(before, after)
+
+
+def moved(before: Scrape, after: Scrape) -> Scrape:
+    """Return by how much each series grew that did. Some are shown from the first turn of the
+    background on, at zero: that is the clock's doing."""
     assert before.keys() <= after.keys()
-    return {
-        series: value - before.get(series, 0.0)
-        for series, value in after.items()
-        if value != before.get(series, 0.0)
-    }
+    grown = {series: value - before.get(series, 0.0) for series, value in after.items()}
+    return {series: amount for series, amount in grown.items() if amount}
 
 
 FAMILIES = sorted(SAMPLES)
@@ -129,12 +132,10 @@ async def test_feedback_that_is_not_paid_for_looks_like_any_other() -> None:
         for _ in range(9):
             before = await scrape(caller)
             await act(caller, sample, 0, reward=1)
-            after = await scrape(caller)
-            moved = {each: after[each] - before.get(each, 0.0) for each in after}
+            all_moved = moved(before, await scrape(caller))
             # A client passes a share of the budget for answers by asking, which is public.
             shares = "discreet_clients_spent_total"
-            kept = {each: amount for each, amount in moved.items() if each[0] != shares}
-            grown.append({each: amount for each, amount in kept.items() if amount})
+            grown.append({each: all_moved[each] for each in all_moved if each[0] != shares})
     for each in grown[2:]:
         assert each == grown[1]
 
@@ -154,7 +155,7 @@ async def test_a_scrape_does_not_tell_how_much_feedback_an_answer_is_made_from()
             (own,) = await recommender.store.own(
                 generation=recommender.generation, principals=[recommender.principal("somebody")]
             )
-        grown.append({each: after[each] - before.get(each, 0.0) for each in after})
+        grown.append(moved(before, after))
         waiting.append((len(own) > 0, recommender._ranking.own.waiting(own)))
     assert waiting == [(False, 0), (True, 0)], "what there was to fold was folded"
     assert grown[0] == grown[1]
@@ -174,8 +175,7 @@ async def test_a_scrape_does_not_tell_whether_somebody_votes() -> None:
         recommender._counted_at = float("-inf")
         await recommender.tend()
         after = await scrape(caller)
-    moved = {series[0] for series, value in after.items() if value != before.get(series, 0.0)}
-    assert moved <= NETWORK
+    assert {name for name, _ in moved(before, after)} <= NETWORK
 
 
 async def test_what_was_learned_is_shown_at_a_release_with_its_noise() -> None:
