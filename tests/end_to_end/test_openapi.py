@@ -1,12 +1,18 @@
 """The service keeps the promises of its own OpenAPI document, whatever it is sent."""
 
 import json
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import cycle
 from typing import Any
 
 import pytest
+import requests
 import schemathesis
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
+from requests.adapters import HTTPAdapter
 from schemathesis.checks import not_a_server_error
 from schemathesis.pytest.lazy import get_all_tests
 from schemathesis.schemas import BaseSchema
@@ -26,6 +32,8 @@ EXAMPLES = 8
 SEED = 7
 """Whatever is drawn is the same in every run."""
 LEAST_OPERATIONS = 50
+CALLERS = 50
+"""Wrong enrolment codes from one address are answered ever later, so there are many."""
 
 
 @schemathesis.serializer(LINES)
@@ -45,9 +53,31 @@ def test_the_server_shows_the_document_that_is_tested(schema: BaseSchema, server
     assert server.client.get("/openapi.json").json() == schema.raw_schema
 
 
-def conforms(case: schemathesis.Case, server: Server) -> None:
+class Caller(HTTPAdapter):
+    """Calls from an address of its own."""
+
+    def __init__(self, number: int) -> None:
+        # Whole 127.0.0.0/8 is this machine's on Linux, and a single address elsewhere.
+        self._address = f"127.0.0.{number + 1 if sys.platform == 'linux' else 1}"
+        super().__init__()
+
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:
+        super().init_poolmanager(*args, **options, source_address=(self._address, 0))
+
+
+@pytest.fixture(scope="module")
+def sessions() -> Iterator[Iterator[requests.Session]]:
+    with ExitStack() as opened:
+        found = [opened.enter_context(requests.Session()) for _ in range(CALLERS)]
+        for number, session in enumerate(found):
+            session.mount("http://", Caller(number))
+        yield cycle(found)
+
+
+def conforms(case: schemathesis.Case, server: Server, sessions: Iterator[requests.Session]) -> None:
     case.call_and_validate(
         base_url=server.url,
+        session=next(sessions),
         headers={"Authorization": f"Bearer {server.key}"},
         timeout=CALL_SECONDS,
         checks=[
@@ -59,7 +89,12 @@ def conforms(case: schemathesis.Case, server: Server) -> None:
     )
 
 
-def test_answers_conform(schema: BaseSchema, server: Server, subtests: pytest.Subtests) -> None:
+def test_answers_conform(
+    schema: BaseSchema,
+    server: Server,
+    sessions: Iterator[requests.Session],
+    subtests: pytest.Subtests,
+) -> None:
     """Every operation, one after another.
 
     They are not parametrised: thousands of cases would be made by every process that collects
@@ -73,5 +108,5 @@ def test_answers_conform(schema: BaseSchema, server: Server, subtests: pytest.Su
         operation, check = built.ok()
         operations += 1
         with subtests.test(operation.label):
-            check(server=server)
+            check(server=server, sessions=sessions)
     assert operations >= LEAST_OPERATIONS
