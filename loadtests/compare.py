@@ -155,7 +155,10 @@ def throughput_turns(
     }
     for name in targets:  # connections, caches, and the ledgers' first debit
         warming = supplies[name].at_least(int(expected[name] / seconds))
-        supplies[name].sent(throughput(targets[name], f"/{path}", warming, 1).requests)
+        found = throughput(targets[name], f"/{path}", warming, 1)
+        supplies[name].sent(found.requests)
+        # A fast machine sends more than was guessed, and what comes twice is answered sooner.
+        expected[name] = max(expected[name], 1.5 * found.requests * seconds)
     for turn in range(rounds):
         bodies = {name: supplies[name].at_least(int(expected[name])) for name in targets}
         for name in order(turn, targets):

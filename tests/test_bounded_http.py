@@ -3,9 +3,11 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import pytest
 
+from discreet.bounded_http import BoundedProtocol
 from discreet.connections import HttpLimits
 from tests.front import AUTHORISED, QUESTION, Front, fronting, post, statuses
 from tests.waiting import PATIENCE
@@ -70,6 +72,18 @@ async def test_two_keys_are_refused(front: Front) -> None:
     assert statuses(answer) == [400]
 
 
+@pytest.mark.parametrize(
+    ("coding", "version"),
+    [("gzip, chunked", "1.1"), ("identity, chunked", "1.1"), ("chunked", "1.0")],
+)
+async def test_the_one_transfer_coding_is_chunked(front: Front, coding: str, version: str) -> None:
+    before = await front.spent()
+    head = f"POST /recommend HTTP/{version}\r\nhost: x\r\ntransfer-encoding: {coding}\r\n".encode()
+    answer = await front.talk(head + AUTHORISED + b"\r\n" + CHUNKED + b"\r\n", finished=True)
+    assert statuses(answer) == [400]
+    assert await front.spent() == before
+
+
 # Trailers.
 
 
@@ -121,6 +135,32 @@ async def test_whoever_has_finished_sending_is_answered(front: Front) -> None:
     assert statuses(await front.talk(post(), finished=True)) == [200]
     assert statuses(await front.talk(post() * 3, finished=True)) == [200] * 3
     assert await front.spent() == before + 4
+
+
+@pytest.mark.parametrize("size", [26, 200])
+async def test_requests_that_wait_are_not_parsed(
+    front: Front, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """Thousands of them in one piece, of a caller who reads, and of one who does not."""
+    waiting: list[int] = []
+    begin = BoundedProtocol.on_message_begin
+
+    def watched(self: BoundedProtocol) -> None:
+        waiting.append(len(self.pipeline))
+        begin(self)
+
+    monkeypatch.setattr(BoundedProtocol, "on_message_begin", watched)
+    request = b"GET /x HTTP/1.1\r\nhost:\r\n\r\n".replace(b":", b":" + b" " * (size - 26))
+    last = b"GET /x HTTP/1.1\r\nhost:\r\nconnection: close\r\n\r\n"
+    answer = await front.talk(request * 3_000 + last)
+    assert statuses(answer) == [404] * 3_001
+    assert max(waiting) < 100
+    # Whoever has finished sending is answered as well, to the last of what waited.
+    answer = await front.talk(request * 3_000 + b"GET", finished=True)
+    assert statuses(answer) == [404] * 3_000 + [400]
+    with suppress(TimeoutError, OSError):
+        await front.flood(request, request * 5_000, seconds=1)
+    assert max(waiting) < 100
 
 
 async def test_an_incomplete_request_is_refused_behind_complete_ones(front: Front) -> None:

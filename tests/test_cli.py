@@ -42,15 +42,16 @@ def test_nothing_asked_for_shows_what_there_is(capsys: pytest.CaptureFixture[str
     assert "examples:" in shown
 
 
-@pytest.mark.parametrize("name", [name for name, _ in COMMANDS])
+@pytest.mark.parametrize(("name", "help_"), COMMANDS)
 def test_every_command_has_help_with_examples(
-    name: str, capsys: pytest.CaptureFixture[str]
+    name: str, help_: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ending:
         main([name, "--help"])
     assert ending.value.code == 0
     shown = capsys.readouterr().out
     assert f"discreet {name}" in shown
+    assert f"{help_[1:]}." in " ".join(shown.split()), "HTTP stays HTTP"
     assert "examples:" in shown
 
 

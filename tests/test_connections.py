@@ -9,6 +9,7 @@ from discreet.connections import (
     LOOK_SECONDS,
     MOST_REFUSED,
     ConnectionTable,
+    HoldingFlow,
     HttpLimits,
 )
 
@@ -88,3 +89,23 @@ async def test_whoever_we_do_not_read_cannot_be_late() -> None:
         table._look(asyncio.get_running_loop())
     assert not connection.expired.is_set()
     assert connection.due == pytest.approx(table.now + 0.1)
+
+
+def test_a_flow_that_holds_reads_nothing_whoever_asks() -> None:
+    told: list[str] = []
+
+    class Told(asyncio.Transport):
+        def pause_reading(self) -> None:
+            told.append("pause")
+
+        def resume_reading(self) -> None:
+            told.append("resume")
+
+    flow = HoldingFlow(Told())
+    flow.pause_reading()
+    flow.holds = True
+    flow.resume_reading()
+    assert told == ["pause"]
+    flow.holds = False
+    flow.resume_reading()
+    assert told == ["pause", "resume"]

@@ -4,6 +4,9 @@ What it answers, against a running server, is compared with the long way in
 tests/end_to_end/test_socket.py.
 """
 
+import json
+import re
+
 import pytest
 
 from discreet.protocol import SHORT_BODY
@@ -177,3 +180,56 @@ async def test_an_answer_that_has_to_wait_for_more_than_its_batch_is_given() -> 
         assert [statuses(each) for each in answers] == [[200]] * 3
         assert len({each.partition(b"\r\n\r\n")[2] for each in answers}) == 1
         assert await front.spent() == 1.0
+
+
+WRONG_QUESTIONS = [
+    b'{"recommender":"films","client":"ada","context":[0.5,1.5]}',
+    b'{"recommender":"films","client":"ada","context":[0.5]}',
+    b'{"recommender":"nobody","client":"ada","context":[0.5,0.5]}',
+    b'{"recommender":"films","client":"ada","context":[0.5,0.5],"limit":0}',
+    b'{"recommender":"films"',
+]
+WRONG_FEEDBACK = [
+    BODY,
+    b'{"recommendation_id":"x","event_id":"y","reward":1}',
+    b'{"event_id":"nobody\'s","reward":1}',
+    b'{"reward":1}',
+]
+
+
+async def test_what_joins_others_is_answered_as_in_a_task_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The same statuses, headers and bodies, but for what is drawn; and the same is counted."""
+    answers = []
+    for joins in (True, False):
+        async with fronting() as front:
+            if not joins:
+                monkeypatch.setattr(front.app, "join", lambda *_: False)
+            first = await front.talk(ask("ada"), finished=True)
+            token = json.loads(first.partition(b"\r\n\r\n")[2])["recommendation_id"]
+            liked = json.dumps({"recommendation_id": token, "reward": 1}).encode()
+            hated = json.dumps({"recommendation_id": token, "reward": 0}).encode()
+            asked = ask("ada").partition(b"\r\n\r\n")[2]
+            told = [
+                await front.talk(request_to(body.ljust(600), path=path), finished=True)
+                for path, bodies in (
+                    ("/recommend", [asked, asked, *WRONG_QUESTIONS]),
+                    ("/feedback", [liked, liked, hated, *WRONG_FEEDBACK]),
+                )
+                for body in bodies
+            ]
+            assert front.ways == ["short"] * 3, "the question, and two heads of 600 bytes"
+            assert front.live["admission"].in_flight == 0
+            front.live["metrics"].flush()
+            shown = front.live["metrics"].render()
+            assert b"discreet_requests_in_flight 0.0" in shown
+            counted = re.findall(rb"discreet_request_seconds_count{.*", shown)
+        drawn = rb'"(recommendation_id|id|expires_at)":"[^"]*"|length: \d+|[0-9a-f]{16}'
+        answers.append([re.sub(drawn, b"", each) for each in told] + sorted(counted))
+    assert answers[0] == answers[1]
+    assert [statuses(each) for each in answers[0][:7]] == [[200], [200]] + [[422]] * 2 + [
+        [404],
+        [422],
+        [400],
+    ]

@@ -15,12 +15,8 @@ import pytest
 
 from discreet import configuration
 from discreet.decisions.services import open_simulation
-from discreet.families.budgets import BudgetPolicy
-from discreet.families.contextual.document import ContextualDocument
 from discreet.families.documents import RecommenderDocument
-from discreet.families.p_dap.learning import FeedbackNoise
-from discreet.families.questions import Ask
-from discreet.privacy.charges import Charge
+from discreet.families.questions import Ask, Feedback, Receipt
 from discreet.privacy.noise import SystemNoise
 from discreet.research.simulate.traffic import CLUSTERS, DEMO_WORLD, SPREAD
 from discreet.research.worlds.environments import BumpRewards, ClusteredContexts
@@ -191,7 +187,7 @@ def test_the_recommender_of_the_readme_is_accepted(tmp_path: Path) -> None:
     assert asyncio.run(_affords(document)) == int(promised.group(1))
     clicks = re.search(r"# affords (\d+) clicks", text)
     assert clicks is not None
-    assert _clicks(document) == int(clicks.group(1))
+    assert asyncio.run(_clicks(document)) == int(clicks.group(1))
 
 
 async def _affords(document: RecommenderDocument) -> int:
@@ -206,15 +202,18 @@ async def _affords(document: RecommenderDocument) -> int:
     return answers
 
 
-def _clicks(document: RecommenderDocument) -> int:
-    """Return how many records in as many releases the feedback budget pays for."""
-    assert isinstance(document, ContextualDocument)
-    feedback = document.privacy.feedback
-    assert not isinstance(feedback, str)
-    policy = BudgetPolicy(epsilon=feedback.budget.epsilon, delta=feedback.budget.delta)
-    event = FeedbackNoise.calibrated(epsilon=feedback.epsilon, delta=feedback.delta).event
-    assert event is not None
-    charge, total, clicks = policy.charge((event,)), Charge(), 0
-    while policy.limit.admits(total + charge):
-        total, clicks = total + charge, clicks + 1
+async def _clicks(document: RecommenderDocument) -> int:
+    """Return how many clicks of one client are learned."""
+    services = await open_simulation(store=MemoryStore(), noise=SystemNoise())
+    await services.registry.put("films", document)
+    ask = Ask(recommender="films", client="ada", context=[0.1, 0.2])
+    clicks = 0
+    while True:
+        answer = await services.recommend.recommend(ask)
+        (receipt,) = await services.feedback.record_many([Feedback(1.0, answer.recommendation_id)])
+        assert isinstance(receipt, Receipt)
+        if not receipt.learned:
+            break
+        clicks += 1
+    await services.close()
     return clicks

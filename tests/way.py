@@ -8,9 +8,12 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from time import perf_counter
 from types import FrameType
 from typing import Any
 
+from discreet.api.gateway import HttpGateway
+from discreet.api.heads import KnownHead
 from discreet.app import create_app
 from discreet.families.p_dap.document import AdaptivePartitionDocument
 from discreet.settings import Settings
@@ -52,6 +55,32 @@ def traced() -> Iterator[list[str]]:
         sys.setprofile(None)
 
 
+async def _known_head(app: HttpGateway, live: Any, path: str) -> KnownHead:
+    """Return a head whose key was looked up before, as most are."""
+    route = app.direct_route("POST", path)
+    assert route is not None
+    head = KnownHead(route, HEADERS, 0)
+    await app.answer(route, live, HEADERS, b"{}", head=head)
+    return head
+
+
+class _Told(asyncio.Future[Any]):
+    """Waits for an answer as a connection does."""
+
+    answered = asyncio.Future.set_result
+
+
+async def _answer(app: HttpGateway, live: Any, head: KnownHead, body: bytes) -> bytes:
+    """Answer a request as `protocol` does, without the socket."""
+    assert app.admit(head.route, live)
+    grant, told = app.known_grant(head, live), _Told()
+    assert grant is not None
+    assert app.join(head, live, grant, body, told)
+    status, _, content = app.finished(head.route, live, perf_counter(), await told)
+    assert status == 200, content
+    return content
+
+
 async def _ways() -> dict[str, list[str]]:
     with tempfile.TemporaryDirectory() as folder, EmbeddedStore(folder) as url:
         app = create_app(
@@ -70,19 +99,14 @@ async def _ways() -> dict[str, list[str]]:
                 "/recommend": Counter(),
                 "/feedback": Counter(),
             }
-            token = ""
+            token, heads = "", {path: await _known_head(app, live, path) for path in found}
             for turn in range(TURNS):
                 for path in ("/recommend", "/feedback"):
                     body: dict[str, Any] = {"recommendation_id": token, "reward": 1.0}
                     if path == "/recommend":
                         body = {"recommender": "films", "client": f"c{turn}", "context": [0.1, 0.2]}
-                    route = app.direct_route("POST", path)
-                    assert route is not None
                     with traced() as passed:
-                        status, _, content = await app.answer(
-                            route, live, HEADERS, json.dumps(body).encode()
-                        )
-                    assert status == 200, content
+                        content = await _answer(app, live, heads[path], json.dumps(body).encode())
                     token = json.loads(content).get("recommendation_id", token)
                     found[path][tuple(name for name in passed if not name.startswith(ASIDE))] += 1
             return {path: list(ways.most_common(1)[0][0]) for path, ways in found.items()}

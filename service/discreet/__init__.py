@@ -16,7 +16,7 @@ The tree is the first page of the documentation. Reading order:
     research/     the papers' algorithms as published, worlds, rivals, and the drivers that measure
     audit/        every privacy claim examined, and planted faults that have to be caught
     app           which parts there are, and how they begin and end
-    connections, bounded_http, protocol
+    connections, http_messages, bounded_http, protocol
                   HTTP/1.1 from strangers, with bounds; the short way of requests
     serving, preparation
                   several workers behind one socket, and what is done before they start

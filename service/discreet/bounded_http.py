@@ -7,8 +7,10 @@ the size of headers and nothing else of the following, and takes several times t
 - headers and trailers have a greatest size and number, and so has what is not understood yet;
 - a request has deadlines for its headers and its body, an answer one for being read;
 - a worker has a greatest number of connections, in all and by address;
+- of requests that are sent before earlier ones are answered (pipelining) a few are parsed, the rest
+  stays as it came, and nothing more is read from the connection meanwhile;
 - no other version than HTTP/1.1 and 1.0 is spoken; HTTP/1.1 needs exactly one Host; two
-  Authorization headers are refused;
+  Authorization headers are refused, and any transfer coding but chunked;
 - trailers are read and thrown away: nothing in them is ever taken for a header;
 - a wish to speak another protocol (`Upgrade: h2c`) is ignored, as RFC 9110 allows, and the request
   answered as it stands;
@@ -23,35 +25,27 @@ from typing import Any
 
 import httptools
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from discreet.api.addresses import network_of
 from discreet.api.problems import (
     BAD_REQUEST,
-    CONTENT_TYPE,
     HEADERS_TOO_LARGE,
     REQUEST_TIMEOUT,
     TOO_MANY_CONNECTIONS,
     ProblemKind,
-    Refused,
-    problem_of,
 )
-from discreet.connections import ConnectionTable
+from discreet.connections import ConnectionTable, HoldingFlow
+from discreet.http_messages import RequestRefused, head_without_upgrade, last_answer
 
 _LINGER_SECONDS = 2.0
 _LINGER_BYTES = 4 * 2**20
 """What is still read, and thrown away, of a caller who has been answered for good."""
+_SLICE = 2_048
+"""Bytes that are parsed in one go, beyond the body that is due: the requests in them may have to
+wait for the one before, and each takes a hundred times as much memory as it had bytes."""
 _VERSIONS = frozenset({"1.0", "1.1"})
-_NOT_PASSED_ON = frozenset({b"upgrade", b"http2-settings"})
-
-
-class RequestRefused(Exception):
-    """Ends the parsing of a request that is answered by a problem."""
-
-    def __init__(self, kind: ProblemKind, detail: str) -> None:
-        super().__init__(detail)
-        self.kind = kind
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -88,11 +82,17 @@ class BoundedProtocol(HttpToolsProtocol):
         self._ended = False
         """Whether the caller will send no more."""
         self._discarded = 0
+        self._unread = b""
+        """What was received and not parsed yet: requests before it wait for their turn."""
+        self._reading = False
+        self._body_left = 0
+        """Bytes of the body that will not be looked into for another request."""
 
     # The connection.
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.flow: HoldingFlow = HoldingFlow(transport)
         self.network = network_of(self.client[0]) if self.client else ""
         self.due = self._table.now + self._limits.header_seconds
         if not self._table.enter(self):
@@ -108,9 +108,30 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._finished or self._refusal is not None:
+        if self._deaf:
             self._discard(len(data))
-            return
+        else:
+            self._unread += data
+            self._read()
+
+    def _read(self) -> None:
+        """Parse what was received, until requests have to wait for their turn."""
+        if self._reading:
+            return  # an answer was there at once: whoever parses goes on
+        self._reading = True
+        while self._unread and not (self.pipeline or self._deaf):
+            size = _SLICE + self._body_left
+            piece, self._unread = self._unread[:size], self._unread[size:]
+            self._parse(piece)
+        self._reading = False
+        if self._deaf:
+            discarded, self._unread = self._unread, b""
+            self._discard(len(discarded))
+        self.flow.holds = bool(self._unread or self.pipeline)
+        if self.flow.holds:
+            self.flow.pause_reading()
+
+    def _parse(self, data: bytes) -> None:
         if self._pending:
             if self._pending > self._limits.header_bytes:
                 self._refuse(*_too_much_of_it(self._limits.header_bytes))
@@ -130,7 +151,9 @@ class BoundedProtocol(HttpToolsProtocol):
         """Read the request again as one that does not wish for another protocol."""
         while self._upgrading:
             self._upgrading = False
-            head = self._head_without_upgrade()
+            version = self.parser.get_http_version().encode()
+            line = b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, version)
+            head = head_without_upgrade(line, self.headers)
             self.parser = httptools.HttpRequestParser(self)
             self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
             try:
@@ -142,24 +165,20 @@ class BoundedProtocol(HttpToolsProtocol):
             except httptools.HttpParserError:
                 self._refuse_found()
 
-    def _head_without_upgrade(self) -> bytes:
-        version = self.parser.get_http_version().encode()
-        lines = [self.parser.get_method() + b" " + self.url + b" HTTP/" + version]
-        for name, value in self.headers:
-            if name in _NOT_PASSED_ON:
-                continue
-            if name == b"connection":
-                words = [word.strip() for word in value.split(b",")]
-                value = b", ".join(word for word in words if word.lower() not in _NOT_PASSED_ON)
-            lines.append(name + b": " + value)
-        return b"\r\n".join(lines) + b"\r\n\r\n"
-
     def eof_received(self) -> bool:  # type: ignore[override]
         """Note that the caller has finished; answer what is complete before closing."""
         self._ended = True
-        if self._in_head or self._in_body:
-            self._refuse(BAD_REQUEST, "the request is incomplete")
+        self._require_complete()
         return not self._finished and self._answering
+
+    def _require_complete(self) -> None:
+        if self._ended and not self._unread and (self._in_head or self._in_body):
+            self._refuse(BAD_REQUEST, "the request is incomplete")
+
+    @property
+    def _deaf(self) -> bool:
+        """Whether nothing that the caller sends matters any more."""
+        return self._finished or self._refusal is not None or self.transport.is_closing()
 
     @property
     def _answering(self) -> bool:
@@ -197,6 +216,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self.expect_100_continue = False
         self.headers = []
         self._in_head = True
+        self.due = self._table.now + self._limits.header_seconds
+        self._body_left = 0
         self._room = self._limits.header_bytes
 
     def on_url(self, url: bytes) -> None:
@@ -230,12 +251,14 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _require_sound_headers(self) -> None:
         hosts = keys = 0
-        for name, _ in self.headers:
+        version = self.parser.get_http_version()
+        for name, value in self.headers:
             if name == b"host":
                 hosts += 1
             elif name == b"authorization":
                 keys += 1
-        version = self.parser.get_http_version()
+            elif name == b"transfer-encoding" and (value.lower() != b"chunked" or version == "1.0"):
+                raise self._found(BAD_REQUEST, "the one transfer coding is HTTP/1.1's chunked")
         if version not in _VERSIONS:
             raise self._found(BAD_REQUEST, "speak HTTP/1.1")
         if hosts != 1 and (hosts or version != "1.0"):
@@ -260,10 +283,14 @@ class BoundedProtocol(HttpToolsProtocol):
             "headers": self.headers,
             "state": self.app_state.copy(),
         }
+        for name, value in self.headers:
+            if name == b"content-length":
+                self._body_left = int(value)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         self._progress = True
+        self._body_left = max(0, self._body_left - len(body))
         if self.cycle.response_complete:
             self._discard(len(body))
         else:
@@ -284,16 +311,19 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             self.due = self._table.now + _LINGER_SECONDS
             return
-        self.flow.resume_reading()
         if self.pipeline:
             cycle, app = self.pipeline.pop()
             self._start_asgi_task(cycle, app)
         elif self._last_words is not None:
             self._finish(self._last_words)
-        elif self._ended:
-            self._close()
         elif not (self._in_head or self._in_body):
             self.due = self._table.now + self._limits.idle_seconds
+        if not self._reading:
+            self._read()
+            self._require_complete()
+            if self._ended and not (self._finished or self._answering):
+                self._close()
+        self.flow.resume_reading()
 
     # What is refused.
 
@@ -318,18 +348,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._in_head = self._in_body = False
             self._finish(b"")
             return
-        headers = {"Retry-After": "1"} if kind is TOO_MANY_CONNECTIONS else {}
-        problem = problem_of(Refused(kind, detail, headers))
-        content = problem.body()
-        lines = [b"%b: %b\r\n" % pair for pair in self.server_state.default_headers]
-        lines += [f"{name}: {value}\r\n".encode() for name, value in problem.headers.items()]
-        answer = b"%bcontent-type: %b\r\ncontent-length: %d\r\nconnection: close\r\n%b\r\n%b" % (
-            STATUS_LINE[kind.status],
-            CONTENT_TYPE.encode(),
-            len(content),
-            b"".join(lines),
-            content,
-        )
+        answer = last_answer(self._refusal, self.server_state.default_headers)
         if "metrics" in self.app_state:
             if kind is TOO_MANY_CONNECTIONS:
                 self.app_state["metrics"].refused(kind.slug)

@@ -89,7 +89,8 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"discreet {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name, help_ in COMMANDS:
-        subparser = subparsers.add_parser(name, help=help_, description=help_.capitalize() + ".")
+        description = f"{help_[0].upper()}{help_[1:]}."  # `capitalize` would write "http" and "api"
+        subparser = subparsers.add_parser(name, help=help_, description=description)
         if name in arguments[:1]:
             module = import_module(f"discreet.commands.{name}")
             module.configure(subparser)

@@ -11,6 +11,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Protocol
 
+from uvicorn.protocols.http.flow_control import FlowControl
+
 LOOK_SECONDS = 0.5
 MOST_REFUSED = 128
 """Connections without room that are told so, at a time; others are dropped without a word. Each
@@ -51,6 +53,16 @@ class BoundedConnection(Protocol):
     def expire(self) -> None:
         """End it: the caller took too long."""
         ...
+
+
+class HoldingFlow(FlowControl):
+    """Does not read on while something that was read waits (`holds`), whoever wants more."""
+
+    holds = False
+
+    def resume_reading(self) -> None:
+        if not self.holds:
+            super().resume_reading()
 
 
 class ConnectionTable:

@@ -119,12 +119,13 @@ _MOST_KINDS = 1_000
 class RequestLog:
     """One line for each request, written by hand because `logging` costs as much as the answer.
 
-    Lines of one turn of the event loop leave in one write.
+    Lines of one turn of the event loop leave in one write, with the moment of the first.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
         self._lines: list[str] = []
+        self._moment = ""
         self._same: dict[tuple[str, str, int], str] = {}
         """What lines of one kind have in common."""
         self._pid = os.getpid()
@@ -159,9 +160,10 @@ class RequestLog:
                 self._same.clear()
         trace = f'"trace_id": "{trace_id}", ' if trace_id else ""
         if not self._lines:
+            self._moment = stamp(time.time())
             self._flush_soon()
         self._lines.append(
-            f'{{"time": "{stamp(time.time())}", {same}{seconds:.6f}, '
+            f'{{"time": "{self._moment}", {same}{seconds:.6f}, '
             f'"request_id": "{request_id}", {trace}"pid": {self._pid}}}\n'
         )
 

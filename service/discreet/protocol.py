@@ -7,30 +7,25 @@ chunked or large bodies, HTTP/1.0, `Expect`, a request behind another one) goes 
 the key is checked before the body is read. A request that arrives in one piece, with a head that
 was read before (`api.heads`), is not even parsed.
 
-An answer goes on from where it waited for its batch, without a task of its own: one costs as much
-as the parsing.
+A request whose key is known joins others of its turn and is told what came of it, without a task
+of its own: one costs as much as the parsing.
 
 A worker that has as much to do as it can finish soon refuses the rest here, before it is looked at
 (`api.admission`).
 """
 
 import math
-from collections.abc import Coroutine, Generator
-from contextvars import Context, copy_context
-from functools import partial
+from collections.abc import Coroutine
 from time import perf_counter
-from types import coroutine
 from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from discreet.api.bodies import Headers
-from discreet.api.gateway import HttpGateway, trace_of
+from discreet.api.gateway import HttpGateway, header_lines, trace_of
 from discreet.api.heads import END, KnownHead
 from discreet.api.problems import CONTENT_TYPE, OVERLOADED, problem_of
 from discreet.api.routing import Live
 from discreet.bounded_http import BoundedProtocol
-from discreet.decisions.batcher import JoinedAnswer
 from discreet.errors import Overloaded
 
 AnswerParts = tuple[int, list[tuple[bytes, bytes]], bytes]
@@ -54,6 +49,10 @@ _NO_ROOM = _no_room()
 """The answer to a request that there was no room for, after the headers that all answers have."""
 
 
+_openings: dict[int, tuple[list[tuple[bytes, bytes]], bytes]] = {}
+"""By status: how answers begin, with the list of headers that it was made from."""
+
+
 class _UnusedEvent:
     """Takes the place of the event that uvicorn keeps: nothing waits for one here."""
 
@@ -65,10 +64,12 @@ _UNUSED_EVENT = _UnusedEvent()
 
 
 class DirectExchange:
-    """One direct request, with what uvicorn looks at in its own requests."""
+    """One direct request of a connection, with what uvicorn looks at in its own requests."""
 
     __slots__ = (
+        "began",
         "body",
+        "connection",
         "content",
         "disconnected",
         "head",
@@ -77,15 +78,25 @@ class DirectExchange:
         "response_complete",
     )
 
-    def __init__(self, head: KnownHead, body: bytes = b"", content: bytes = b"") -> None:
+    connection: "DirectProtocol"
+    """Whose request it is, while it is being answered: else the two would hold on to each other."""
+    began: float
+
+    def __init__(self, head: KnownHead, body: bytes = b"") -> None:
         self.head = head
         self.body = body
-        self.content = content
+        self.content = b""
         """The head itself, if it was in one piece with its body and is not known yet."""
         self.keep_alive = True
         self.disconnected = False
         self.response_complete = False
         self.message_event = _UNUSED_EVENT
+
+    def answered(self, outcome: Any) -> None:
+        """Write what came of a request that joined others."""
+        to = self.connection
+        answer = to.gateway.finished(self.head.route, to.live, self.began, outcome)
+        to.write_answer(self, *answer)
 
 
 class DirectProtocol(BoundedProtocol):
@@ -96,6 +107,11 @@ class DirectProtocol(BoundedProtocol):
     _piece: bytes = b""
     """What the parser is given, if a request may begin with it."""
 
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.gateway = cast(HttpGateway, self.app)
+        self.live = cast(Live, self.app_state)
+
     def data_received(self, data: bytes) -> None:
         cycle = self.cycle
         if (
@@ -105,7 +121,7 @@ class DirectProtocol(BoundedProtocol):
             and not self._finished
         ):
             end = data.find(END) + len(END)
-            head = cast(HttpGateway, self.app).heads.find(data[:end])
+            head = self.gateway.heads.find(data[:end])
             if head is not None and len(data) == end + head.length:
                 self._arrived(DirectExchange(head, data[end:]))
                 return
@@ -124,8 +140,8 @@ class DirectProtocol(BoundedProtocol):
     def _direct_head(self) -> KnownHead | None:
         if self.cycle is not None and not self.cycle.response_complete:
             return None  # uvicorn queues what is pipelined
-        parser, app = self.parser, cast(HttpGateway, self.app)
-        route = app.direct_route(parser.get_method().decode(), self.url.decode("latin-1"))
+        parser = self.parser
+        route = self.gateway.direct_route(parser.get_method().decode(), self.url.decode("latin-1"))
         if route is None or self.expect_100_continue:
             return None
         if parser.get_http_version() != "1.1" or not parser.should_keep_alive():
@@ -160,45 +176,39 @@ class DirectProtocol(BoundedProtocol):
         """Answer a request that is here as a whole, or refuse it."""
         self.due = math.inf
         self.cycle = exchange  # type: ignore[assignment]
-        app, live, head = cast(HttpGateway, self.app), cast(Live, self.app_state), exchange.head
+        app, live, head = self.gateway, self.live, exchange.head
         if not app.admit(head.route, live):
             self.loop.call_later(live["admission"].refusal_delay(), self._refuse_one, exchange)
+            return
+        exchange.connection, exchange.began = self, perf_counter()
+        try:
+            grant = app.known_grant(head, live)
+            joined = grant is not None and app.join(head, live, grant, exchange.body, exchange)
+        except Exception as error:
+            live["metrics"].began()
+            exchange.answered(error)
+            return
+        if joined:
+            live["metrics"].began()
             return
         answer = app.answer(
             *(head.route, live, head.headers, exchange.body),
             host=self.client[0] if self.client else "",
-            began=perf_counter(),
+            began=exchange.began,
             head=head,
+            grant=grant,
         )
-        context = copy_context()
-        try:
-            waiting = context.run(answer.send, None)
-        except StopIteration as found:
-            self._answer(exchange, *found.value)
-            return
-        if type(waiting) is JoinedAnswer:
-            waiting._asyncio_future_blocking = False
-            waiting.add_done_callback(partial(self._go_on, exchange, answer), context=context)
-        else:
-            self._begin_task(self._exchange(exchange, answer, waiting), context)
+        self._begin_task(self._exchange(exchange, answer))
 
-    def _go_on(self, exchange: DirectExchange, answer: Answering, _: object) -> None:
-        """Finish an answer whose batch is done; if it waits again, it does so in a task."""
-        try:
-            waiting = answer.send(None)
-        except StopIteration as found:
-            self._answer(exchange, *found.value)
-        else:
-            self._begin_task(self._exchange(exchange, answer, waiting), copy_context())
-
-    def _begin_task(self, work: Coroutine[Any, Any, None], context: Context) -> None:
-        task = self.loop.create_task(work, context=context)
+    def _begin_task(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self.loop.create_task(work)
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)
 
-    async def _exchange(self, exchange: DirectExchange, answer: Answering, waiting: Any) -> None:
+    async def _exchange(self, exchange: DirectExchange, answer: Answering) -> None:
         try:
-            self._answer(exchange, *await _resumed(answer, waiting))
+            status, headers, content = await answer
+            self.write_answer(exchange, status, header_lines(headers), content)
         except BaseException:
             # Only a stop that ran out of patience gets here: the answer is lost, as is the caller.
             exchange.keep_alive = False
@@ -210,61 +220,45 @@ class DirectProtocol(BoundedProtocol):
         if exchange.disconnected or self.transport.is_closing():
             return
         self.app_state["metrics"].refused(OVERLOADED.slug)
-        parts = [STATUS_LINE[OVERLOADED.status]]
-        for name, value in (
-            *self.server_state.default_headers,
-            *trace_of(exchange.head.headers).headers(),
-        ):
-            parts += (name, b": ", value, b"\r\n")
-        self.transport.write(b"".join((*parts, _NO_ROOM)))
+        named = header_lines(trace_of(exchange.head.headers).headers())
+        self.transport.write(self._opening(OVERLOADED.status) + named + _NO_ROOM)
         exchange.response_complete = True
         if not exchange.keep_alive:
             self.transport.close()
         self.on_response_complete()
 
-    def _answer(
-        self, exchange: DirectExchange, status: int, headers: Headers, content: bytes
+    def write_answer(
+        self, exchange: DirectExchange, status: int, lines: bytes, content: bytes
     ) -> None:
-        """Write an answer, after those before it have left."""
+        """Write an answer with these lines of headers, after those before it have left."""
         if self.flow.write_paused and not exchange.disconnected:
-            later = self._answer_later(exchange, status, headers, content)
-            self._begin_task(later, copy_context())
+            later = self._answer_later(exchange, status, lines, content)
+            self._begin_task(later)
             return
         if not self.transport.is_closing():
-            parts = [STATUS_LINE[status]]
-            for name, value in (*self.server_state.default_headers, *headers):
-                parts += (name, b": ", value, b"\r\n")
-            parts += (b"\r\n" if exchange.keep_alive else CLOSE, content)
-            self.transport.write(b"".join(parts))
+            ending = b"\r\n" if exchange.keep_alive else CLOSE
+            self.transport.write(b"".join((self._opening(status), lines, ending, content)))
         if exchange.content and status == OK:
-            cast(HttpGateway, self.app).heads.keep(exchange.content, exchange.head)
+            self.gateway.heads.keep(exchange.content, exchange.head)
         self._complete(exchange)
 
     async def _answer_later(
-        self, exchange: DirectExchange, status: int, headers: Headers, content: bytes
+        self, exchange: DirectExchange, status: int, lines: bytes, content: bytes
     ) -> None:
         await self.flow.drain()
-        self._answer(exchange, status, headers, content)
+        self.write_answer(exchange, status, lines, content)
+
+    def _opening(self, status: int) -> bytes:
+        """Return the status line and the headers that all answers have, the same for a second."""
+        default = self.server_state.default_headers
+        known = _openings.get(status)
+        if known is None or known[0] is not default:
+            known = _openings[status] = default, STATUS_LINE[status] + header_lines(default)
+        return known[1]
 
     def _complete(self, exchange: DirectExchange) -> None:
+        del exchange.connection
         exchange.response_complete = True
         if not exchange.keep_alive:
             self.transport.close()
         self.on_response_complete()
-
-
-@coroutine
-def _resumed(answer: Answering, waiting: Any) -> Generator[Any, Any, AnswerParts]:
-    """Go on with an answer that has begun, in a task: whatever it waits for, the task does."""
-    while True:
-        try:
-            told = yield waiting
-        except BaseException as error:
-            step = partial(answer.throw, error)
-        else:
-            step = partial(answer.send, told)
-        try:
-            waiting = step()
-        except StopIteration as found:
-            parts: AnswerParts = found.value
-            return parts

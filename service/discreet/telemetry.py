@@ -93,6 +93,7 @@ class Telemetry:
                 return status
 
         app.answer, app.pass_on = traced_answer, traced_pass_on
+        app.join = lambda *_: False  # a span is around a coroutine
 
     def _request(self, method: str, route: str, headers: Headers) -> Any:
         parent = {

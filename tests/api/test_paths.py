@@ -20,7 +20,13 @@ def test_an_encoded_id_is_one_segment(client: str) -> None:
     assert convertor.to_string(client) == segment
 
 
-@pytest.mark.parametrize("raw", [b"/clients/%ff", b"/clients/%ed%a0%80", b"/clients/a%00b"])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *(b"/clients/%ff", b"/clients/%ed%a0%80", b"/clients/a%00b"),
+        *(b"/clients/a%zz", b"/clients/a%", b"/clients/a%2", b"/clients/%%41"),
+    ],
+)
 def test_what_is_no_text_is_refused(raw: bytes) -> None:
     with pytest.raises(Refused):
         matched_path(raw)

@@ -12,6 +12,7 @@ from discreet.api.schemas import (
     FeedbackRequest,
     RecommendRequest,
 )
+from discreet.validation import explained, problems_with
 
 ASK = {"recommender": "films", "client": "x"}
 
@@ -57,6 +58,16 @@ def test_a_number_is_a_number_from_0_to_1(value: Any) -> None:
     ):
         with pytest.raises(ValidationError):
             model.model_validate(body)
+
+
+@pytest.mark.parametrize("context", ["young", 7, True, None])
+def test_a_context_of_neither_form_is_refused_with_both_forms_named(context: Any) -> None:
+    with pytest.raises(ValidationError) as refused:
+        RecommendRequest.model_validate({**ASK, "context": context})
+    (problem,) = explained(problems_with(refused.value))
+    assert problem["field"] == "context"
+    assert "list of numbers" in problem["message"]
+    assert "object" in problem["message"]
 
 
 @pytest.mark.parametrize("value", ["0.5", True, None, [], float("nan"), float("inf")])

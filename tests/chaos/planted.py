@@ -32,6 +32,12 @@ FAULTS = {
         "if lapses and tonumber(lapses) < 0 then",
         "debits doubled",
     ),
+    "budgets that nobody looks at": (
+        "state/lua/spend.lua",
+        "local limit = {terms[4], terms[5], terms[6]}",
+        "local limit = {UNLIMITED, UNLIMITED, UNLIMITED}",
+        "budget exceeded",
+    ),
     "feedback that is not claimed": (
         "state/lua/learn.lua",
         "if claimed then",

@@ -277,6 +277,21 @@ async def test_an_unreadable_ledger_is_its_own_error_and_the_others_are_debited(
 
 
 @shared
+async def test_a_ledger_that_lost_its_accounts_is_not_taken_for_an_empty_one(
+    place: Place, server: Any
+) -> None:
+    key = StoreKeys(place.namespace).ledger(ADA)
+    await spend(place.store)
+    server.hdel(key, "l")
+    before = server.dump(key)
+    with pytest.raises(StoreDamaged):
+        await spend(place.store)
+    (learned,) = await place.store.learn([record(principal=ADA, charge=ONE)])
+    assert isinstance(learned, StoreUnavailable)
+    assert server.dump(key) == before
+
+
+@shared
 async def test_flushed_scripts_lose_no_entry_and_double_none(place: Place, server: Any) -> None:
     server.script_flush()
     found = await place.store.spend([Debit(b"%d" % (n % 700), ONE) for n in range(1_400)])

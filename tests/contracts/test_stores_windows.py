@@ -136,6 +136,14 @@ async def test_what_is_booked_as_unlimited_is_so_in_every_window(place: Place) -
     assert await granted(place.store, 1, account=Account.FEEDBACK) == 1
 
 
+async def test_what_has_no_epsilon_of_its_own_is_over_with_its_window(place: Place) -> None:
+    """Gaussian noise is booked in rho alone; the next window knows both rules again."""
+    await spend(place.store, charge=Charge(UNLIMITED, 7), window=MONTH)
+    assert await granted(place.store, 1) == 0
+    await shift(place, -1)
+    assert await granted(place.store, 4) == 3
+
+
 async def test_a_debit_of_nothing_shows_the_window_and_stores_nothing(place: Place) -> None:
     found = await spend(place.store, charge=Charge(), window=MONTH)
     window = found.ledger.window(MONTH)

@@ -98,6 +98,19 @@ async def test_a_caller_who_has_gone_harms_nobody(doubling: Doubling) -> None:
     assert await outcomes(stays) == [4]
 
 
+async def test_one_who_cannot_be_told_harms_nobody(
+    doubling: Doubling, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken:
+        def answered(self, outcome: int) -> None:
+            raise RuntimeError
+
+    doubling.batcher.enter(FILMS, 1, Broken())
+    assert await outcomes(doubling.batcher.join(FILMS, 2)) == [4]
+    assert doubling.calls == [(FILMS, [1, 2])]
+    assert "could not be handed over" in caplog.text
+
+
 async def test_requests_of_one_turn_share_the_store_and_nothing_else(
     services: DecisionServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:

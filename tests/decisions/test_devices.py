@@ -1,6 +1,7 @@
 """Codes work once, whoever races; keys of devices are bound, listed, revoked, and never stored."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -144,3 +145,29 @@ async def test_a_code_is_for_recommenders_that_exist(services: DecisionServices)
         await services.devices.offer_code(client="ada", recommenders=frozenset({"none"}), label="x")
     with pytest.raises(InvalidArgument, match="recommenders"):
         await services.devices.create(client="ada", recommenders=frozenset(), label="x")
+
+
+@pytest.mark.parametrize("damage", [b"{", b"[]", b"[" * 200_000, b"\xff", b'{"schema": 2}'])
+async def test_a_record_that_cannot_be_read_opens_nothing_and_can_be_revoked(
+    services: DecisionServices, store: MemoryStore, damage: bytes
+) -> None:
+    made = [
+        await services.devices.create(client="ada", recommenders=FILMS, label=label)
+        for label in ("tablet", "phone")
+    ]
+    key, other = (bytes.fromhex(one.id) for one in made)
+    (held,) = await store.load(keys=[key])
+    assert held is not None
+    if damage.startswith(b'{"'):
+        damage = json.dumps({**json.loads(held.content), **json.loads(damage)}).encode()
+    await store.save(key=key, content=damage)
+    assert await services.keys.grant_of(made[0].key) is None
+    assert await services.keys.grant_of(made[1].key) is not None
+    # And so does its entry in the client's list.
+    await store.put_message(queue=services.devices._queue("ada"), name=key, content=damage)
+    listed = await services.devices.list("ada")
+    assert {one.id for one in listed} == {key.hex(), other.hex()}
+    assert await services.devices.revoke(client="ada", device=key.hex())
+    await store.put_message(queue=services.devices._queue("ada"), name=key, content=damage)
+    assert await services.devices.revoke_all("ada") == 2
+    assert await services.keys.grant_of(made[1].key) is None

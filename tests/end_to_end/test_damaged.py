@@ -220,6 +220,42 @@ def test_a_field_of_a_newer_version_is_carried_along(server: Server, store: Valk
     assert (fields["novelty"], fields["document"]["novelty"]) == (1, {"deep": 2})
 
 
+EXPERIMENT = {"traffic": {"arm": 1.0}}
+EXPERIMENTS = {
+    "newer": b'{"schema": 99, "traffic": {"arm": 1.0}}',
+    "torn": b'{"traffic": {"ar',
+    "nested": NESTED,
+    "a list": b"[]",
+}
+
+
+def test_an_experiment_that_cannot_be_read_harms_itself_only(server: Server, store: Valkey) -> None:
+    server.put("arm", ledger="group")
+    assert server.client.put("/experiments/shares", json=EXPERIMENT).is_success
+    assert ask(server, "shares").status_code == 200
+    # A field that is new and harmless: the older version goes on.
+    newer = json.dumps({**EXPERIMENT, "novelty": 1}).encode()
+    write(store, b"experiment/shares", newer)
+    seen_by_all()
+    assert ask(server, "shares").status_code == 200
+    for content in EXPERIMENTS.values():
+        write(store, b"experiment/shares", content)
+        seen_by_all()
+        refused(server, "shares", "it is an experiment")
+        others_serve(server, 1)
+        shown = server.client.get("/experiments/shares")
+        assert shown.status_code == 503, shown.text
+        server.put("passing")
+        assert server.client.delete("/recommenders/passing").status_code == 204
+    assert server.client.put("/experiments/shares", json=EXPERIMENT).is_success
+    assert ask(server, "shares").status_code == 200
+    assert server.client.delete("/recommenders/arm").status_code == 422
+    write(store, b"experiment/shares", NESTED)
+    assert server.client.delete("/experiments/shares").status_code == 204
+    assert server.client.delete("/recommenders/arm").status_code == 204
+    others_serve(server, 0)
+
+
 KEY_RECORDS = {
     "newer": b'{"label": "x", "scopes": ["serve"], "schema": 99}',
     "torn": b'{"label": "x", "sco',

@@ -78,7 +78,7 @@ def command(server: Server, store: Valkey, *words: str) -> "subprocess.Completed
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
 
 
@@ -147,7 +147,7 @@ def test_a_server_does_not_begin_on_an_emptied_store(store: Valkey, tmp_path: Pa
             env=environment(DISCREET_API_KEY="a-key-of-some-length"),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE,
         )
         assert ended.returncode == 2, ended.stderr
         assert words in ended.stderr.splitlines()[-1]
@@ -165,7 +165,7 @@ def test_an_embedded_store_that_was_removed_is_missed(tmp_path: Path) -> None:
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert ended.returncode == 2
     assert "it was emptied or replaced" in ended.stderr.splitlines()[-1]

@@ -4,8 +4,8 @@ import asyncio
 import itertools
 import os
 import signal
+import socket
 import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -289,10 +289,13 @@ def test_a_store_that_does_not_answer_means_503_and_no_release(tmp_path: Path) -
 
 def test_a_store_that_comes_later_can_be_waited_for(tmp_path: Path) -> None:
     late = StoreServer(tmp_path / "store", free_port())
+    tried = socket.create_server(("127.0.0.1", late.port))
+    tried.settimeout(PATIENCE)
 
     def start_late() -> None:
-        wait_for("the server to begin", lambda: (tmp_path / "output.log").exists())
-        time.sleep(1.0)
+        """Start the store once somebody has looked for it in vain."""
+        with tried:
+            tried.accept()[0].close()
         late.start()
 
     with ThreadPoolExecutor(1) as pool:
@@ -331,7 +334,7 @@ def test_recommenders_of_the_file_are_put_before_the_first_request(tmp_path: Pat
     with serving(tmp_path / "data", "--config", str(config)) as server:
         assert server.client.post("/recommend", json=QUESTION).json()["personalised"]
         # That a namespace is used for the first time is said aloud, at any level.
-        others = [line for line in server.lines if "is begun" not in str(line)]
+        others = [line for line in server.lines if "was empty" not in str(line)]
         assert others == [], "the level in the file is kept"
     config.write_text(config.read_text().replace("[a, b]", "[a, b, c]"))
     with serving(tmp_path / "data", "--config", str(config)) as server:

@@ -149,7 +149,7 @@ def test_features_lie_in_the_cube_whatever_is_said() -> None:
     [
         ({}, "dimensions"),
         ({"fields": {}}, "fields"),
-        ({"dimensions": 2, "fields": FIELDS}, "dimensions"),
+        ({"dimensions": 2, "fields": FIELDS}, "body"),
         ({"fields": {"a b": {"type": "boolean"}}}, "fields.a b"),
         ({"fields": {"a": {"type": "colour"}}}, "fields.a"),
         ({"fields": {"a": {}}}, "fields.a"),

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from discreet.families.p_dap.document import AdaptivePartitionDocument
+from discreet.validation import explained, problems_with
 
 GOOD: dict[str, Any] = {"algorithm": "p-dap", "items": ["a"], "context": {"dimensions": 2}}
 
@@ -60,3 +61,25 @@ def test_each_mistake_is_named(change: dict[str, Any], where: str) -> None:
         for error in caught.value.errors()
     ]
     assert where in places
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "words"),
+    [
+        ({"privacy": {"answers": "off"}}, "privacy.answers", "an object with an epsilon"),
+        ({"privacy": {"feedback": "none"}}, "privacy.feedback", "or the word exact"),
+        (
+            {"context": {"dimensions": 2, "fields": {"member": {"type": "boolean"}}}},
+            "context",
+            "either dimensions or fields",
+        ),
+    ],
+)
+def test_a_mistake_says_what_would_be_accepted(
+    change: dict[str, Any], field: str, words: str
+) -> None:
+    with pytest.raises(ValidationError) as caught:
+        AdaptivePartitionDocument.model_validate({**GOOD, **change})
+    (problem,) = explained(problems_with(caught.value))
+    assert problem["field"] == field
+    assert words in problem["message"]

@@ -36,7 +36,7 @@ def test_silence_teaches(tmp_path: Path) -> None:
     more than five deviations: below 1e-6 over all rounds that patience allows.
     """
     with serving(tmp_path) as server:
-        visits = {"visits": 1_500, "rate": 50, "wait": "1s", "changes": EXACT}
+        visits = {"visits": 1_500, "rate": 100, "wait": "1s", "changes": EXACT}
 
         def shows() -> bool:
             found = asyncio.run(shop.compare(server.url, server.key, **visits))

@@ -16,6 +16,7 @@ from discreet.state.embedded import LONGEST_SOCKET, EmbeddedStore, socket_for
 from discreet.state.keeper import find_server, settings
 from discreet.state.redis_store import open_store
 from tests.state.servers import eventually
+from tests.waiting import PATIENCE
 
 
 def client_of(store: EmbeddedStore) -> "redis.Redis":
@@ -86,7 +87,7 @@ def test_a_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
 
 def test_two_never_share_a_directory(tmp_path: Path) -> None:
     with EmbeddedStore(tmp_path) as url:
-        other = EmbeddedStore(tmp_path, start_timeout=2)
+        other = EmbeddedStore(tmp_path, start_timeout=20)
         with pytest.raises(StoreUnavailable, match="another instance"):
             other.start()
         assert asyncio.run(write(url, "still here")) == b"still here"
@@ -123,7 +124,7 @@ def test_a_server_without_a_keeper_is_replaced(tmp_path: Path) -> None:
         with client_of(store) as client:
             eventually(client.ping, "the orphan")
         with store as url:
-            assert holder.wait(30) is not None
+            assert holder.wait(PATIENCE) is not None
             assert asyncio.run(write(url, "other")) == b"kept"
     finally:
         holder.kill()
@@ -136,7 +137,7 @@ def orphan_command(folder: Path, socket: Path) -> list[str]:
 
 def test_an_orphan_that_will_not_go_is_left_alone(tmp_path: Path) -> None:
     """Its lock protects the data, even from us."""
-    store = EmbeddedStore(tmp_path, start_timeout=1)
+    store = EmbeddedStore(tmp_path, start_timeout=20)
     store.folder.mkdir()
     holder = subprocess.Popen(
         [

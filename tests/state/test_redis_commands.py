@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from discreet.errors import StoreUnavailable
+from discreet.errors import StoreDamaged, StoreUnavailable
 from discreet.state.client import StoreCommand
 from discreet.state.keys import StoreKeys
 from discreet.state.redis_commands import RedisCommands
@@ -19,7 +19,8 @@ LOST = StoreUnavailable("lost")
 class Scripted:
     """A client that answers what it was told to."""
 
-    def __init__(self, *replies: Any) -> None:
+    def __init__(self, *replies: Any, one_server: bool = True) -> None:
+        self.one_server = one_server
         self.sent: list[StoreCommand] = []
         self._replies = list(replies)
 
@@ -65,3 +66,26 @@ async def test_each_or_its_error() -> None:
     assert client.sent == many
     assert (found[0], found[1], found[3]) == (1, LOST, 2)
     assert isinstance(found[2], StoreUnavailable)
+
+
+async def test_values_on_one_server_are_read_by_few_commands() -> None:
+    keys = [b"%d" % number for number in range(65)]
+    commands, client = asking([*keys[:64]], [b"64"])
+    assert await commands._ask_values(int, keys) == list(range(65))
+    assert client.sent == [
+        StoreCommand(b"0", (b"MGET", *keys[:64])),
+        StoreCommand(b"64", (b"MGET", b"64")),
+    ]
+    commands, _ = asking([b"1", b"not a number"])
+    with pytest.raises(StoreDamaged):
+        await commands._ask_values(int, [b"a", b"b"])
+    commands, _ = asking(LOST)
+    with pytest.raises(StoreUnavailable, match="lost"):
+        await commands._ask_values(int, [b"a", b"b"])
+
+
+async def test_values_in_a_cluster_are_read_one_by_one() -> None:
+    client = Scripted(b"1", b"2", one_server=False)
+    commands = RedisCommands(client, StoreKeys())  # type: ignore[arg-type]
+    assert await commands._ask_values(int, [b"a", b"b"]) == [1, 2]
+    assert [command.words for command in client.sent] == [(b"GET", b"a"), (b"GET", b"b")]

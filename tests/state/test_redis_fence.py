@@ -307,6 +307,36 @@ async def test_a_policy_that_changes_at_run_time_is_noticed(server: Server) -> N
         await store.ping()
 
 
+@pytest.mark.parametrize(
+    ("setting", "bad", "cause"),
+    [
+        ("appendfsync", "everysec", "appendfsync is everysec"),
+        ("appendonly", "no", "no append-only file"),
+    ],
+)
+async def test_a_store_that_stops_writing_through_at_run_time_is_named(
+    server: Server, caplog: pytest.LogCaptureFixture, setting: str, bad: str, cause: str
+) -> None:
+    async with opened(server) as store:
+        await store.ping()
+        assert cause not in caplog.text
+        server.do("CONFIG", "SET", setting, bad)
+        for _ in range(3):
+            await store.ping()
+        assert caplog.text.count(cause) == 1
+
+
+async def test_a_store_that_hides_its_configuration_is_asked_once(server: Server) -> None:
+    async with opened(server) as store:
+        server.do("ACL", "SETUSER", "default", "-config")
+        server.do("ACL", "LOG", "RESET")
+        for _ in range(3):
+            await store.ping()
+        assert (await spend(store)).granted
+        (entry,) = server.do("ACL", "LOG")
+        assert int(entry[b"count"]) == 1
+
+
 async def test_keys_that_were_evicted_stop_it_for_good(server: Server) -> None:
     async with opened(server) as store:
         await spend(store)

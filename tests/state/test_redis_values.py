@@ -40,3 +40,15 @@ async def test_what_cannot_be_read_is_an_error_and_is_not_written_over(
         assert server.get(key) == b"short"
         server.delete(key)
     await store.close()
+
+
+async def test_a_value_of_another_type_among_others_is_an_error(embedded_url: str) -> None:
+    """It may be an erasure, or an answer that was paid for: absent would be the wrong guess."""
+    store = open_store(embedded_url, namespace=NAMESPACE, timeout=60)
+    await store.open()
+    with redis.Redis.from_url(embedded_url) as server:
+        server.rpush(KEYS.blob(b"k"), b"a list")
+        with pytest.raises(StoreUnavailable):
+            await store.load(keys=[b"fine", b"k", b"also fine"])
+        server.delete(KEYS.blob(b"k"))
+    await store.close()

@@ -12,9 +12,11 @@ from discreet.api import schemas
 from discreet.api.batches import BatchReader, FailedEntry, permitted, results_json, usable
 from discreet.api.bodies import Reader
 from discreet.api.plain import Take, plain_ask, plain_feedback, read_many, read_one
-from discreet.api.routing import AnswerBody, DirectRoute, described
+from discreet.api.routing import AnswerBody, DirectRoute, JoinedBody, described
 from discreet.api.shown import receipt_json, recommendation_json
+from discreet.decisions.batcher import Waiter
 from discreet.decisions.grants import KeyGrant
+from discreet.decisions.registry import Snapshot
 from discreet.decisions.services import DecisionServices
 from discreet.errors import DiscreetError, InvalidArgument
 from discreet.families.documents import SparseFeatures
@@ -40,8 +42,9 @@ class DirectOperation(Generic[M, T, R]):
     """One thing that can be asked for, alone or in a batch.
 
     A body is read as it stands if it is `plain`, else as `model`, which `convert` turns into what
-    decisions take; `one` and `many` carry it out, and `show` writes what came of it, beginning with
-    the text it is given. `within` returns it as far as a bound key reaches, or raises `NotAllowed`.
+    decisions take; `one` and `many` carry it out, `enter` with others of its turn if that is all it
+    needs, and `show` writes what came of it, beginning with the text it is given. `within` returns
+    it as far as a bound key reaches, or raises `NotAllowed`.
     """
 
     model: type[M]
@@ -50,6 +53,7 @@ class DirectOperation(Generic[M, T, R]):
     plain: Take[T]
     convert: Callable[[M], T]
     one: Callable[[DecisionServices, T], Awaitable[R]]
+    enter: Callable[[DecisionServices, Snapshot, T, Waiter], bool]
     many: Callable[[DecisionServices, Sequence[T]], Awaitable[Sequence[R | DiscreetError]]]
     show: Callable[[R, str], str]
     within: Callable[[KeyGrant, T], T]
@@ -68,6 +72,27 @@ class DirectOperation(Generic[M, T, R]):
             return show(await one(services, wanted), "{").encode()
 
         return answer
+
+    def join_one(self) -> JoinedBody:
+        """Return how a body that holds one is answered with others of its turn."""
+        read, convert, show = Reader(self.model), self.convert, self.show
+        plain, within, enter = self.plain, self.within, self.enter
+
+        def join(
+            services: DecisionServices,
+            snapshot: Snapshot,
+            grant: KeyGrant,
+            body: bytes,
+            waiter: Waiter,
+        ) -> bool:
+            wanted = read_one(plain, body)
+            if wanted is None:
+                wanted = convert(read(body))
+            if grant.bound:
+                wanted = within(grant, wanted)
+            return enter(services, snapshot, wanted, waiter)
+
+        return JoinedBody(join, lambda outcome: show(outcome, "{").encode())
 
     def answer_many(self) -> AnswerBody:
         """Return what answers a body that holds a batch."""
@@ -145,6 +170,7 @@ RECOMMEND: DirectOperation[schemas.RecommendRequest, Ask, Recommendation] = Dire
     plain=plain_ask,
     convert=_ask,
     one=lambda services, ask: services.recommend.recommend(ask),
+    enter=lambda services, snapshot, ask, waiter: services.recommend.enter(snapshot, ask, waiter),
     many=lambda services, asks: services.recommend.recommend_many(asks),
     show=recommendation_json,
     within=_ask_within,
@@ -156,6 +182,7 @@ FEEDBACK: DirectOperation[schemas.FeedbackRequest, Feedback, Receipt] = DirectOp
     plain=plain_feedback,
     convert=_feedback,
     one=lambda services, feedback: services.feedback.record(feedback),
+    enter=lambda services, _, feedback, waiter: services.feedback.enter(feedback, waiter),
     many=lambda services, many: services.feedback.record_many(many),
     show=receipt_json,
     # Which recommender it is about, only the opened token tells.
@@ -192,6 +219,7 @@ def declare(app: FastAPI) -> None:
         answer: AnswerBody,
         model: Any,
         *statuses: int,
+        joined: JoinedBody | None = None,
         scopes: tuple[str, ...] = ("serve",),
     ) -> None:
         name = path.strip("/").replace("/", "_")
@@ -200,7 +228,7 @@ def declare(app: FastAPI) -> None:
                 path,
                 endpoint,
                 answer=answer,
-                many=path.endswith("/batch"),
+                joined=joined,
                 methods=["POST"],
                 name=name,
                 operation_id=name,
@@ -210,10 +238,10 @@ def declare(app: FastAPI) -> None:
             )
         )
 
-    one, many = RECOMMEND.answer_one(), RECOMMEND.answer_many()
-    reading = ("serve", "profile")
-    add("/recommend", _recommend, one, schemas.RecommendAnswer, 404, 409, scopes=reading)
+    one, many, joined = RECOMMEND.answer_one(), RECOMMEND.answer_many(), RECOMMEND.join_one()
+    model, reading = schemas.RecommendAnswer, ("serve", "profile")
+    add("/recommend", _recommend, one, model, 404, 409, joined=joined, scopes=reading)
     add("/recommend/batch", _recommend_batch, many, schemas.RecommendBatchAnswer, scopes=reading)
-    one, many = FEEDBACK.answer_one(), FEEDBACK.answer_many()
-    add("/feedback", _feedback_on, one, schemas.FeedbackAnswer, 404, 409, 410)
+    one, many, joined = FEEDBACK.answer_one(), FEEDBACK.answer_many(), FEEDBACK.join_one()
+    add("/feedback", _feedback_on, one, schemas.FeedbackAnswer, 404, 409, 410, joined=joined)
     add("/feedback/batch", _feedback_batch, many, schemas.FeedbackBatchAnswer)

@@ -37,6 +37,8 @@ from discreet.api.problems import (
 )
 from discreet.api.routing import DirectRoute, Live
 from discreet.api.security import authorise
+from discreet.decisions.batcher import Waiter
+from discreet.decisions.grants import KeyGrant
 from discreet.errors import DiscreetError, NotAuthenticated, Overloaded
 from discreet.logs import RequestLog
 from discreet.metrics import Metrics
@@ -44,6 +46,7 @@ from discreet.metrics import Metrics
 log = logging.getLogger(__name__)
 
 _JSON = (b"content-type", b"application/json")
+_JSON_LINE = b"%b: %b\r\n" % _JSON
 _PROBLEM = (b"content-type", CONTENT_TYPE.encode())
 _HUNG_UP = 499
 """What the log calls a request whose caller hung up; nobody is sent this status."""
@@ -65,6 +68,10 @@ class RequestTrace(NamedTuple):
     request_id: str
     parent: bytes = b""
     trace_id: str = ""
+
+    def ids(self) -> tuple[str, str]:
+        """Return what the line in the log carries."""
+        return self.request_id, self.trace_id
 
     def headers(self) -> list[tuple[bytes, bytes]]:
         """Return what every answer carries."""
@@ -160,12 +167,68 @@ class HttpGateway(FastAPI):
             status = await self.pass_on(scope, receive, send, trace)
         finally:
             template = str(getattr(scope.get("route"), "path_format", "(none)"))
-            self._record(state["metrics"], method, template, status, began, trace)
+            seconds = perf_counter() - began
+            self._record(state["metrics"], method, template, status, seconds, *trace.ids())
 
     def admit(self, route: DirectRoute, live: Live) -> bool:
         """Take on a request for a direct route, if there is room: `answer` it then."""
         admission = live["admission"]
         return admission.enter_batch() if route.many else admission.enter()
+
+    def known_grant(self, head: KnownHead, live: Live) -> KeyGrant | None:
+        """Return what the key in a head allows, its request counted; None if it has to be looked
+        up."""
+        grant, services = head.grant, live["services"]
+        if grant is None:
+            return None
+        snapshot = services.registry.trusted()
+        if snapshot is None or head.epoch != snapshot.epoch:
+            return None
+        if not head.route.many:
+            services.rates.take(grant)
+        return grant
+
+    def join(self, head: KnownHead, live: Live, grant: KeyGrant, body: bytes, who: Waiter) -> bool:
+        """Let a request be answered with others of its turn, if that is all it needs.
+
+        `grant` is from `known_grant` right now. `who` is told what came of it, and has to be
+        `finished`; else, `answer` it. Raises what is wrong with the request.
+        """
+        joined, services = head.route.joined, live["services"]
+        if joined is None:
+            return False
+        return joined.enter(services, services.registry.latest(), grant, body, who)
+
+    def finished(
+        self, route: DirectRoute, live: Live, began: float, outcome: Any
+    ) -> tuple[int, bytes, bytes]:
+        """Return the answer to a request that joined others: status, lines of headers, content."""
+        request_id = _new_id()
+        status, lines = 200, _JSON_LINE
+        try:
+            if isinstance(outcome, Exception):
+                raise outcome
+            assert route.joined is not None
+            content = route.joined.show(outcome)
+        except Exception as error:
+            status, content, more = self._problem(error, live, request_id)
+            lines = header_lines([_PROBLEM, *more])
+        seconds = perf_counter() - began
+        live["admission"].leave(seconds if status == 200 else None)
+        self._record(live["metrics"], "POST", route.path, status, seconds, request_id)
+        named = (lines, len(content), request_id.encode())
+        return status, b"%bcontent-length: %d\r\nx-request-id: %b\r\n" % named, content
+
+    def _problem(
+        self, error: Exception, live: Live, request_id: str
+    ) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:
+        """Return status, content and headers of the answer to what went wrong."""
+        problem = problem_of(error)
+        if problem.status == INTERNAL.status:
+            log.error("a request failed", exc_info=error, extra={"request_id": request_id})
+        elif problem.status == TOO_MANY:
+            live["metrics"].refused(problem.slug)
+        return problem.status, problem.body(request_id=request_id), _encoded(problem)
 
     async def answer(
         self,
@@ -177,16 +240,16 @@ class HttpGateway(FastAPI):
         host: str = "",
         began: float | None = None,
         head: KnownHead | None = None,
+        grant: KeyGrant | None = None,
     ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         """Answer a direct route: status, headers and content. Whatever goes wrong is answered too.
 
         `body` is the whole body of a request that was admitted; or how to get it, from a caller
         who is asked for a key first, and admitted once the body is there. `head` remembers what the
-        key allows.
+        key allows; `grant` is that, if it is known already (`known_grant`).
         """
         began = perf_counter() if began is None else began
-        known = head is not None and head.grant is not None
-        trace = RequestTrace(_new_id()) if known else trace_of(headers)
+        trace = trace_of(headers)
         metrics, services = live["metrics"], live["services"]
         metrics.began()
         status = _HUNG_UP
@@ -194,16 +257,13 @@ class HttpGateway(FastAPI):
         content = b""
         admitted = isinstance(body, bytes)
         try:
-            snapshot = services.registry.trusted()
-            grant = None
-            if head is not None and snapshot is not None and head.epoch == snapshot.epoch:
-                grant = head.grant
             if grant is None:
+                snapshot = services.registry.trusted()
                 grant = await authorise(services.keys, headers, route.scopes)
                 if head is not None and snapshot is not None:
                     head.grant, head.epoch = grant, snapshot.epoch
-            if not route.many:
-                services.rates.take(grant)
+                if not route.many:
+                    services.rates.take(grant)
             if not isinstance(body, bytes):
                 body = await body()
                 began = perf_counter()
@@ -222,18 +282,13 @@ class HttpGateway(FastAPI):
                     admitted = False
                     self._leave(route, live, None)
                 await asyncio.sleep(live["wrong_keys"].delay(network_of(host)))
-            problem = problem_of(error)
-            if problem.status == INTERNAL.status:
-                log.exception("a request failed", extra={"request_id": trace.request_id})
-            status = problem.status
-            content = problem.body(request_id=trace.request_id)
-            out = [_PROBLEM, *_encoded(problem)]
-            if status == TOO_MANY:
-                metrics.refused(problem.slug)
+            status, content, more = self._problem(error, live, trace.request_id)
+            out = [_PROBLEM, *more]
         finally:
             if admitted:
                 self._leave(route, live, perf_counter() - began if status == 200 else None)
-            self._record(metrics, "POST", route.path, status, began, trace)
+            seconds = perf_counter() - began
+            self._record(metrics, "POST", route.path, status, seconds, *trace.ids())
         out.append((b"content-length", str(len(content)).encode()))
         out.extend(trace.headers())
         return status, out, content
@@ -251,18 +306,18 @@ class HttpGateway(FastAPI):
         method: str,
         route: str,
         status: int,
-        began: float,
-        trace: RequestTrace,
+        seconds: float,
+        request_id: str,
+        trace_id: str = "",
     ) -> None:
-        seconds = perf_counter() - began
         metrics.answered(method=method, route=route, status=status, seconds=seconds)
         self._requests.write(
             method=method,
             route=route,
             status=status,
             seconds=seconds,
-            request_id=trace.request_id,
-            trace_id=trace.trace_id,
+            request_id=request_id,
+            trace_id=trace_id,
         )
 
     async def pass_on(self, scope: Scope, receive: Receive, send: Send, trace: RequestTrace) -> int:
@@ -283,6 +338,11 @@ class HttpGateway(FastAPI):
             # Starlette has sent our 500 by now, and hands the exception on to be logged.
             log.exception("a request failed", extra={"request_id": trace.request_id})
         return status
+
+
+def header_lines(headers: Headers) -> bytes:
+    """Return headers as they are sent."""
+    return b"".join([b"%b: %b\r\n" % pair for pair in headers])
 
 
 def _encoded(problem: Problem) -> list[tuple[bytes, bytes]]:

@@ -6,6 +6,7 @@ a slash that was encoded is matched as a character that no path can contain, and
 again in the id.
 """
 
+import re
 from urllib.parse import unquote_to_bytes
 
 from starlette.convertors import Convertor
@@ -13,6 +14,7 @@ from starlette.convertors import Convertor
 from discreet.api.problems import BAD_REQUEST, Refused
 
 _ENCODED_SLASH = "\0"
+_HALF_ENCODED = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
 class SegmentConvertor(Convertor[str]):
@@ -29,6 +31,8 @@ class SegmentConvertor(Convertor[str]):
 
 def matched_path(raw: bytes) -> str:
     """Return a path as routes are matched to it, or refuse one that is no text."""
+    if _HALF_ENCODED.search(raw):
+        raise Refused(BAD_REQUEST, "a % in the address must be encoded (%25)")
     try:
         segments = [unquote_to_bytes(segment).decode() for segment in raw.split(b"/")]
     except UnicodeDecodeError:

@@ -13,7 +13,7 @@ was read has strings.
 
 from collections.abc import Callable, Sequence
 from math import isfinite
-from typing import Any, Generic, NamedTuple, TypeGuard, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from pydantic_core import from_json
 
@@ -29,21 +29,15 @@ _LARGEST = 2.0**53
 """Of a reward that is read here: also as an integer it is exact."""
 
 
-class PlainBody(NamedTuple, Generic[T]):
-    """What was read, and how many quotation marks it is written with."""
-
-    value: T
-    marks: int
-
-
-Take = Callable[[Any], PlainBody[T] | None]
-"""Returns what a parsed value means if it is plain and sound."""
+Take = Callable[[Any], tuple[T, int] | None]
+"""Returns what a parsed value means if it is plain and sound, and how many quotation marks it is
+written with."""
 
 
 def read_one(take: Take[T], body: bytes) -> T | None:
     """Return what a plain body holds, None if it is not plain."""
     found = take(_parsed(body))
-    return None if found is None or found.marks != body.count(b'"') else found.value
+    return None if found is None or found[1] != body.count(b'"') else found[0]
 
 
 def read_many(take: Take[T], name: str, body: bytes) -> Sequence[T] | None:
@@ -58,8 +52,8 @@ def read_many(take: Take[T], name: str, body: bytes) -> Sequence[T] | None:
         found = take(entry)
         if found is None:
             return None
-        values.append(found.value)
-        marks += found.marks
+        values.append(found[0])
+        marks += found[1]
     return values if marks == body.count(b'"') else None
 
 
@@ -72,7 +66,7 @@ def _parsed(body: bytes) -> Any:
         return None
 
 
-def plain_ask(fields: Any) -> PlainBody[Ask] | None:
+def plain_ask(fields: Any) -> tuple[Ask, int] | None:
     """Return a question with a recommender and a client, and at most one of a context, sparse
     features and a round."""
     if type(fields) is not dict or not 2 <= len(fields) <= 3:
@@ -81,20 +75,20 @@ def plain_ask(fields: Any) -> PlainBody[Ask] | None:
     if not (_is_identifier(recommender) and _is_identifier(client)):
         return None
     if len(fields) == 2:
-        return PlainBody(Ask(recommender, client, []), 8)
+        return Ask(recommender, client, []), 8
     if "context" in fields:
         context = fields["context"]
         marks = _context_marks(context)
-        return None if marks is None else PlainBody(Ask(recommender, client, context), 10 + marks)
+        return None if marks is None else (Ask(recommender, client, context), 10 + marks)
     if "features" in fields:
         features = _sparse(fields["features"])
         if features is None:
             return None
-        return PlainBody(Ask(recommender, client, [], features=features), 14)
+        return Ask(recommender, client, [], features=features), 14
     round_ = fields.get("round")
     if not _is_identifier(round_):
         return None
-    return PlainBody(Ask(recommender, client, [], round=round_), 12)
+    return Ask(recommender, client, [], round=round_), 12
 
 
 def _is_identifier(value: Any) -> TypeGuard[str]:
@@ -142,7 +136,7 @@ def _sparse(features: Any) -> Sparse | None:
     return Sparse(indices, values)
 
 
-def plain_feedback(fields: Any) -> PlainBody[Feedback] | None:
+def plain_feedback(fields: Any) -> tuple[Feedback, int] | None:
     """Return feedback with a recommendation id and a reward, and nothing else."""
     if type(fields) is not dict or len(fields) != 2:
         return None
@@ -153,4 +147,4 @@ def plain_feedback(fields: Any) -> PlainBody[Feedback] | None:
         return None
     if type(token) is not str or not 0 < len(token) <= LONGEST_TOKEN:
         return None
-    return PlainBody(Feedback(reward, token), 6)
+    return Feedback(reward, token), 6

@@ -10,7 +10,7 @@ only one family has, by `part_of`.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Annotated, Any, TypedDict, TypeVar
+from typing import Annotated, Any, NamedTuple, TypedDict, TypeVar
 
 from fastapi import Depends
 from fastapi.routing import APIRoute
@@ -25,6 +25,7 @@ from discreet.api.bodies import parse, read_body
 from discreet.api.paths import SegmentConvertor
 from discreet.api.problems import CONTENT_TYPE
 from discreet.api.security import RecommenderIn, Scopes, authorise, bearer, require_reach
+from discreet.decisions.batcher import Waiter
 from discreet.decisions.clients import Clients
 from discreet.decisions.devices import Devices
 from discreet.decisions.experiments import Experiments
@@ -32,7 +33,7 @@ from discreet.decisions.explanations import Explanations
 from discreet.decisions.forwards import ForwardRequests
 from discreet.decisions.grants import KeyGrant
 from discreet.decisions.keys import KeyRing
-from discreet.decisions.registry import RecommenderRegistry
+from discreet.decisions.registry import RecommenderRegistry, Snapshot
 from discreet.decisions.rewards import Rewards
 from discreet.decisions.services import DecisionServices
 from discreet.decisions.statements import Statements
@@ -274,6 +275,18 @@ async def _with_checked_body(request: Request, most: int) -> Request:
 
 
 AnswerBody = Callable[[DecisionServices, KeyGrant, bytes], Awaitable[bytes]]
+
+
+class JoinedBody(NamedTuple):
+    """How a body is answered with others of its turn, without awaiting anything."""
+
+    enter: Callable[[DecisionServices, Snapshot, KeyGrant, bytes, Waiter], bool]
+    """Returns False if more than that is needed: then `AnswerBody` answers. Raises what is wrong
+    with the body."""
+    show: Callable[[Any], bytes]
+    """Writes what the waiter is given."""
+
+
 """From what the caller may do and a body's bytes to the answer's bytes; whatever it raises becomes
 a problem."""
 
@@ -291,12 +304,13 @@ class DirectRoute(APIRoute):
         endpoint: Callable[..., Any],
         *,
         answer: AnswerBody,
-        many: bool,
+        joined: JoinedBody | None = None,
         **options: Any,
     ) -> None:
         self.scopes: Scopes = tuple(options["openapi_extra"]["x-scopes"])
         self.answer = answer
-        self.many = many
+        self.joined = joined
+        self.many = joined is None
         """Whether it takes batches, which are long work."""
         super().__init__(path, endpoint, **options)
         self.app: ASGIApp = _unreachable

@@ -45,9 +45,18 @@ ContextValue = Annotated[
 ContextFields = Annotated[dict[str, ContextValue], Field(max_length=MOST_FIELDS)]
 
 
+def _list_or_object_only(value: Any) -> str | None:
+    return list_or_object(value) if isinstance(value, list | dict) else None
+
+
 Context = Annotated[
     Annotated[ContextVector, Tag("(list)")] | Annotated[ContextFields, Tag("(object)")],
-    Discriminator(list_or_object),
+    Discriminator(
+        _list_or_object_only,
+        custom_error_type="context_type",
+        custom_error_message="must be a list of numbers from 0 to 1, or an object with the fields "
+        "that the recommender declares; leave it out if nothing is known",
+    ),
 ]
 Identifiers = Annotated[list[Identifier], Field(max_length=FEW_ITEMS, fail_fast=True)]
 Token = Annotated[str, Field(strict=True, min_length=1, max_length=LONGEST_TOKEN)]

@@ -50,8 +50,12 @@ class ScriptedNoise:
         raise AssertionError("a choice asks for uniform bits only")
 
 
+class LaplaceScale(float):
+    """A scale that was asked for of Laplace noise; Gaussian noise leaves a plain number."""
+
+
 class TapedNoise:
-    """Uniform bits from one fixed answer after the other, and Gaussian steps from a list."""
+    """Uniform bits from one fixed answer after the other, and steps of noise from a list."""
 
     production: ClassVar[bool] = False
 
@@ -67,7 +71,7 @@ class TapedNoise:
 
     def discrete_laplace(self, *, scale: float, size: int) -> Integers:
         """Return the next steps, zeros after the last."""
-        return self._next(scale, size)
+        return self._next(LaplaceScale(scale), size)
 
     def discrete_gaussian(self, *, scale: float, size: int) -> Integers:
         """Return the next steps, zeros after the last."""

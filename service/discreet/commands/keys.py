@@ -73,7 +73,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--rate",
         type=float,
         metavar="N",
-        help="requests a second that each worker takes from it (default: see `discreet serve`)",
+        help="requests a second that each worker takes from it (default: the setting "
+        "key_requests_per_second; of keys bound to a client, device_requests_per_second)",
     )
     create.add_argument(
         "--client", help="bind it to this client; with the scopes profile and statement"

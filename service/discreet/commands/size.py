@@ -47,7 +47,7 @@ WORKER, PROCESS = 55_000_000, 73_000_000
 """Bytes of each worker, and of what they share."""
 LOG_TIMES = 4
 """The append-only file grows to twice the memory, and is copied when it is rewritten."""
-_CELLS = {1: 19, 2: 41, 3: 73}
+_CELLS = {1: 18, 2: 40, 3: 72}
 """Numbers that a contextual recommender keeps in each of an item's sums, by few dimensions."""
 
 
@@ -151,7 +151,7 @@ def numbers_kept(load: Load) -> int:
 def numbers_added(load: Load) -> int:
     """Return how many numbers one piece of feedback adds to."""
     if load.dimensions in _CELLS:
-        return 6
+        return 4
     return numbers_kept(load) + _products(load)
 
 

@@ -18,6 +18,7 @@ code's entry gone, after it has written its key, takes the key back.
 
 import asyncio
 import json
+import logging
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from typing import Any
 from discreet.decisions.grants import (
     DEVICE_SCOPES,
     PERSONAL_SCOPES,
+    UNREADABLE,
     ClientBinding,
     KeyGrant,
     require_label,
@@ -37,7 +39,11 @@ from discreet.errors import InvalidArgument, TooManyDevices, UnknownCode
 from discreet.state.principals import DIGEST_BYTES, Principals
 from discreet.state.stores import Store
 
+log = logging.getLogger(__name__)
+
 DEVICE_PREFIX = "dd_"
+DEVICE_SCHEMA = 1
+"""Raised by whatever a reader must understand to use a device's key: something that narrows it."""
 CODE_SECONDS = 600
 MOST_DEVICES = 20
 """Keys and open codes of one client."""
@@ -171,10 +177,16 @@ class Devices:
         (held,) = await self._store.load(keys=[key])
         if held is None:
             return None
-        record = json.loads(held.content)
-        kept = ClientBinding(bytes.fromhex(record["holder"]), self._principals.holder)
-        scopes = frozenset(record.get("scopes", DEVICE_SCOPES)) & PERSONAL_SCOPES
-        return KeyGrant(key.hex(), scopes, frozenset(record["recommenders"]), kept)
+        try:
+            record = json.loads(held.content)
+            if record.get("schema", DEVICE_SCHEMA) > DEVICE_SCHEMA:
+                raise ValueError("it was made by a newer version")
+            kept = ClientBinding(bytes.fromhex(record["holder"]), self._principals.holder)
+            scopes = frozenset(record.get("scopes", DEVICE_SCOPES)) & PERSONAL_SCOPES
+            return KeyGrant(key.hex(), scopes, frozenset(record["recommenders"]), kept)
+        except Exception:  # readers fail in many ways
+            log.error("the key of a device opens nothing: it is damaged, or of a newer version")
+            return None
 
     async def list(self, client: str) -> list[DeviceRecord]:
         """Return a client's devices, the oldest first."""
@@ -185,7 +197,7 @@ class Devices:
                 held["label"],
                 frozenset(held["recommenders"]),
                 held["created_at"],
-                frozenset(held.get("scopes", DEVICE_SCOPES)),
+                frozenset(held["scopes"]),
             )
             for name, held in listed.items()
             if "code" not in held
@@ -264,7 +276,7 @@ class Devices:
 
     async def _listed(self, client: str) -> dict[bytes, dict[str, Any]]:
         found = await self._store.messages(queue=self._queue(client), most=_ALL)
-        return {name: json.loads(content) for name, content in found.items()}
+        return {name: _read_entry(content) for name, content in found.items()}
 
     def _queue(self, client: str) -> bytes:
         return self._principals.holder(client)
@@ -272,6 +284,22 @@ class Devices:
 
 _ALL = 1_000
 """More than a client can have, unless many requests race each other."""
+
+
+def _read_entry(content: bytes) -> dict[str, Any]:
+    """Return an entry of a client's list. One that cannot be read is a key's, to be revoked."""
+    try:
+        held = json.loads(content)
+        if "code" in held:
+            return {"code": True, "expires_at": int(held["expires_at"])}
+        return {
+            "label": str(held["label"]),
+            "recommenders": [str(name) for name in held["recommenders"]],
+            "created_at": int(held["created_at"]),
+            "scopes": [str(scope) for scope in held.get("scopes", DEVICE_SCOPES)],
+        }
+    except Exception:  # readers fail in many ways
+        return {"label": UNREADABLE, "recommenders": [], "created_at": 0, "scopes": []}
 
 
 def _digest_of(secret: str) -> bytes:

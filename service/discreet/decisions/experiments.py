@@ -14,10 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
-
 from discreet.decisions.registry import EXPERIMENT, RECOMMENDER, RecommenderRegistry, Snapshot
-from discreet.errors import DiscreetError, InvalidArgument, UnknownRecommender
+from discreet.errors import (
+    DiscreetError,
+    InvalidArgument,
+    RecommenderUnreadable,
+    UnknownRecommender,
+)
 from discreet.families.answering import DecidingRecommender
 from discreet.families.budgets import FREE
 from discreet.families.contract import Recommender
@@ -61,12 +64,10 @@ class Experiments:
         self._store = store
         self._registry = registry
         self._principals = principals
-        self._read_from: Mapping[str, bytes] = {}
-        self._documents: dict[str, ExperimentDocument] = {}
 
     def route(self, snapshot: Snapshot, ask: Ask) -> Ask:
         """Return the question as it goes to the client's arm; unchanged if it is to none."""
-        document = self._of(snapshot).get(ask.recommender)
+        document = snapshot.experiments.get(ask.recommender)
         if document is None:
             return ask
         arm = self.arm_of(ask.recommender, document, ask.client)
@@ -87,26 +88,23 @@ class Experiments:
 
     def reach(self, snapshot: Snapshot, recommenders: frozenset[str]) -> frozenset[str]:
         """Return recommenders, with the arms of the experiments among these names."""
-        known = self._of(snapshot)
+        known = snapshot.experiments
         arms = (known[name].traffic for name in recommenders if name in known)
         return recommenders.union(*arms)
-
-    def _of(self, snapshot: Snapshot) -> Mapping[str, ExperimentDocument]:
-        if snapshot.documents is not self._read_from:
-            self._documents = _experiments(snapshot.documents)
-            self._read_from = snapshot.documents
-        return self._documents
 
     # Documents.
 
     async def names(self) -> list[str]:
         """Return the name of every experiment, sorted."""
-        return sorted(self._of(await self._registry.current()))
+        return sorted((await self._registry.current()).experiments)
 
     async def show(self, name: str) -> ExperimentDocument:
-        """Return an experiment's document, or raise `UnknownRecommender`."""
-        found = self._of(await self._registry.current()).get(name)
+        """Return an experiment's document, or raise `UnknownRecommender`, or why it is not read."""
+        snapshot = await self._registry.current()
+        found = snapshot.experiments.get(name)
         if found is None:
+            if EXPERIMENT + name in snapshot.documents:
+                raise RecommenderUnreadable(snapshot.unreadable[name])
             raise UnknownRecommender(_UNKNOWN)
         return found
 
@@ -220,18 +218,6 @@ def _ahead(
 def _interval(mean: float, error: float, least: float, most: float) -> tuple[float, float]:
     """Return where the truth lies with 95 % confidence."""
     return max(mean - 1.96 * error, least), min(mean + 1.96 * error, most)
-
-
-def _experiments(documents: Mapping[str, bytes]) -> dict[str, ExperimentDocument]:
-    found = {}
-    for name, content in documents.items():
-        if name.startswith(EXPERIMENT):
-            try:
-                read = ExperimentDocument.model_validate_json(content)
-            except ValidationError:
-                continue  # of a version that knows more than we do
-            found[name.removeprefix(EXPERIMENT)] = read
-    return found
 
 
 def _require_arms(

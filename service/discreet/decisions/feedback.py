@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from discreet.decisions.batcher import Batcher
+from discreet.decisions.batcher import Batcher, Waiter
 from discreet.decisions.decision_log import DecisionLog
 from discreet.decisions.experiments import Experiments
 from discreet.decisions.lane import LongWorkLane
@@ -72,6 +72,18 @@ class FeedbackRequests:
         if self._registry.trusted() is None:
             await self._registry.current()
         return await self._batcher.join(*self._open(feedback, token))
+
+    def enter(self, feedback: Feedback, waiter: Waiter) -> bool:
+        """Let one reward be counted with those of its turn, if that is all it needs.
+
+        The registry must be trusted now. Returns False for what `record` has to look up; raises
+        what is wrong with the feedback.
+        """
+        token = feedback.recommendation_id
+        if token is None:
+            return False
+        self._batcher.enter(*self._open(feedback, token), waiter)
+        return True
 
     async def record_many(self, many: Sequence[Feedback]) -> list[Receipt | DiscreetError]:
         """Count many rewards in few round trips; each succeeds or fails by itself, in order."""

@@ -20,8 +20,9 @@ DEVICE_SCOPES = frozenset({"profile"})
 PERSONAL_SCOPES = DEVICE_SCOPES | {"statement"}
 """What a key that is bound to one client may have: to act for it, or to read its statement."""
 
-
 LONGEST_LABEL = 100
+UNREADABLE = "(unreadable)"
+"""The label under which a key is listed that this version cannot read."""
 
 
 def require_label(label: str) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from discreet.decisions.devices import DEVICE_PREFIX, Devices
-from discreet.decisions.grants import SCOPES, KeyGrant, require_label
+from discreet.decisions.grants import SCOPES, UNREADABLE, KeyGrant, require_label
 from discreet.decisions.registry import KEY, RecommenderRegistry, Snapshot
 from discreet.errors import InvalidArgument
 from discreet.state.stores import Store
@@ -32,8 +32,6 @@ _BOUND_SCHEMA = 2
 """What a key needs that is bound to recommenders, and has no rate of its own."""
 _ID_CHARACTERS = 12
 MOST_RATE = 1_000_000
-UNREADABLE = "(unreadable)"
-"""The label under which a key is listed that this version cannot read."""
 
 
 def digest_of(secret: str) -> str:

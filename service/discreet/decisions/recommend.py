@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from discreet.decisions.batcher import Batcher
+from discreet.decisions.batcher import Batcher, Waiter
 from discreet.decisions.decision_log import DecisionLog
 from discreet.decisions.experiments import Experiments, answer_anybody
 from discreet.decisions.lane import LONG, PIECE, LongWorkLane
-from discreet.decisions.registry import RecommenderRegistry
+from discreet.decisions.registry import RecommenderRegistry, Snapshot
 from discreet.decisions.retries import StoredAnswers
 from discreet.decisions.tokens import (
     DecisionSeals,
@@ -109,6 +109,22 @@ class RecommendRequests:
             recommender = await self._registry.find(ask.recommender)
         answer = await self._recommend(recommender, ask)
         return recommender.with_descriptions(answer) if ask.full else answer
+
+    def enter(self, snapshot: Snapshot, ask: Ask, waiter: Waiter) -> bool:
+        """Let one question be answered with those of its turn, if that is all it needs.
+
+        Returns False, and has done nothing, for one that `recommend` has to answer. Raises what is
+        wrong with the question.
+        """
+        recommender = snapshot.recommenders.get(ask.recommender)
+        if recommender is None or ask.event_id is not None or ask.full:
+            return False
+        question = _checked(recommender, ask)
+        if recommender.stored.next_slot * question.limit >= LONG:
+            return False
+        batcher = self._anybody_batcher if ask.anybody else self._batcher
+        batcher.enter(recommender, MarkedQuestion(question, ask), waiter)
+        return True
 
     async def _recommend(self, recommender: Recommender[Any], ask: Ask) -> Recommendation:
         question = _checked(recommender, ask)
@@ -240,7 +256,7 @@ class RecommendRequests:
                 answered = await recommender.answer(questions, marks, opens)
         except StoreUnavailable as error:
             answered = [error] * len(many)
-        good: dict[int, Answered] = {}
+        refused, good = 0, dict[int, Answered]()
         answers: list[Recommendation | DiscreetError] = []
         for row, one in enumerate(answered):
             if isinstance(one, Answered):
@@ -250,6 +266,7 @@ class RecommendRequests:
                 answers.append(_in_doubt(one, made_up[row]))
             else:
                 answers.append(one)
+                refused += isinstance(one, BudgetExhausted)
         budget, awaits = recommender.answers_budget, recommender.awaits
         logged = recommender.stored.document.log is not None
         alike: list[Recommendation] = []
@@ -294,7 +311,6 @@ class RecommendRequests:
         for kind in kinds:
             self._note(recommender, *kind)
         self._say_what_is_not_awaited(recommender, many, good)
-        refused = sum(isinstance(one, BudgetExhausted) for one in answers)
         if refused:
             self._observer.recommendation(
                 recommender=recommender.name,
@@ -349,7 +365,7 @@ class RecommendRequests:
             algorithm=recommender.algorithm,
             outcome=outcome,
             charge=charge,
-            items=sum(len(answer.items) for answer in answers),
+            items=sum([len(answer.items) for answer in answers]),
             answers=len(answers),
         )
 

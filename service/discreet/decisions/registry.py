@@ -10,7 +10,6 @@ An infinite lease is for a process that is alone with its store: simulations.
 
 import asyncio
 import gc
-import json
 import logging
 import math
 import time
@@ -31,6 +30,7 @@ from discreet.errors import (
 )
 from discreet.families.contract import Recommender, Resources
 from discreet.families.documents import RecommenderDocument
+from discreet.families.experiments import ExperimentDocument, read_experiment
 from discreet.families.registration import FAMILIES, read_stored
 from discreet.families.stored import StoredDocument, UnreadableRecord
 from discreet.state.checks import MOST_DOCUMENT
@@ -45,12 +45,13 @@ KEY = "key/"
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything configured, at one epoch; `unreadable` has reasons, by recommender."""
+    """Everything configured, at one epoch; `unreadable` has reasons, by name."""
 
     epoch: int
     documents: Mapping[str, bytes]
     recommenders: Mapping[str, Recommender[Any]]
     by_generation: Mapping[bytes, Recommender[Any]]
+    experiments: Mapping[str, ExperimentDocument]
     unreadable: Mapping[str, str]
 
 
@@ -80,7 +81,7 @@ class RecommenderRegistry:
         self._prepare = prepare
         self._retire = retire
         self._erase = erase
-        self._snapshot = Snapshot(-1, {}, {}, {}, {})
+        self._snapshot = Snapshot(-1, {}, {}, {}, {}, {})
         self._built: dict[str, tuple[bytes, Recommender[Any]]] = {}
         """What this worker changed and has not adopted yet."""
         self._trusted_until = -1.0
@@ -143,7 +144,7 @@ class RecommenderRegistry:
     async def _adopt(self, epoch: int, documents: Mapping[str, bytes]) -> None:
         previous = self._snapshot
         recommenders: dict[str, Recommender[Any]] = {}
-        unreadable: dict[str, str] = {}
+        experiments, unreadable = _experiments(documents)
         for name, content in documents.items():
             if not name.startswith(RECOMMENDER):
                 continue
@@ -157,15 +158,17 @@ class RecommenderRegistry:
             except UnreadableRecord as reason:
                 # Perhaps of a version that knows more than we do; the others go on serving.
                 unreadable[short] = str(reason)
-                if unreadable[short] != previous.unreadable.get(short):
-                    log.error("the recommender %s is not served: %s", short, reason)
             else:
                 recommenders[short] = recommender
+        for name, why in unreadable.items():
+            if why != previous.unreadable.get(name):
+                log.error("the recommender %s is not served: %s", name, why)
         self._snapshot = Snapshot(
             epoch=epoch,
             documents=dict(documents),
             recommenders=recommenders,
             by_generation={one.generation: one for one in recommenders.values()},
+            experiments=experiments,
             unreadable=unreadable,
         )
         for name, dropped in previous.recommenders.items():
@@ -305,12 +308,10 @@ class RecommenderRegistry:
 
     @staticmethod
     def _require_no_arm(name: str, documents: Mapping[str, bytes]) -> None:
-        for other, content in documents.items():
-            if other.startswith(EXPERIMENT) and name in json.loads(content).get("traffic", ()):
+        for other, experiment in _experiments(documents)[0].items():
+            if name in experiment.traffic:
                 raise InvalidArgument(
-                    "name",
-                    f"is an arm of the experiment {other.removeprefix(EXPERIMENT)}; change or "
-                    "remove that first",
+                    "name", f"is an arm of the experiment {other}; change or remove that first"
                 )
 
     async def _forget(self, name: str, content: bytes) -> None:
@@ -357,6 +358,21 @@ class RecommenderRegistry:
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = asyncio.ensure_future(self._load())
         await asyncio.shield(self._refreshing)
+
+
+def _experiments(
+    documents: Mapping[str, bytes],
+) -> tuple[dict[str, ExperimentDocument], dict[str, str]]:
+    """Return the experiments among documents, and why others cannot be read, by name."""
+    found, unreadable = {}, {}
+    for full, content in documents.items():
+        if full.startswith(EXPERIMENT):
+            name = full.removeprefix(EXPERIMENT)
+            try:
+                found[name] = read_experiment(content)
+            except UnreadableRecord as reason:
+                unreadable[name] = f"it is an experiment (PUT /experiments/{name}), and {reason}"
+    return found, unreadable
 
 
 def _changed(

@@ -69,7 +69,7 @@ Slots = npt.NDArray[np.intp]
 Weights = npt.NDArray[np.int64]
 
 COIN_SIDES = 2**32
-_COIN_BYTES = 4
+COIN_BYTES = 4
 _UNIFORM_BYTES = RESPONSE_BITS // 8
 """Random bytes of one draw: a coin, and more than enough for either way to answer."""
 _NOT_LISTED = -1
@@ -140,8 +140,8 @@ class ShortlistOdds:
             return [Choice(int(self.items[0]), 1.0)] * len(bests)
         tables, response, coin = self._tables, self.response, self.coin
         size = min(self.size, len(self.ranking))
-        coins = _integers(noise, len(bests), _COIN_BYTES)
-        uniforms = _integers(noise, len(bests), _UNIFORM_BYTES)
+        coins = uniform_integers(noise, len(bests), COIN_BYTES)
+        uniforms = uniform_integers(noise, len(bests), _UNIFORM_BYTES)
         items, ends, ranking, position_of, free, paid = tables
         choices = []
         for tossed, uniform, best in zip(coins, uniforms, bests, strict=True):
@@ -176,8 +176,8 @@ class ShortlistOdds:
         """Return what `draw` returns for one visitor, without tables that serve for one draw."""
         if len(self.items) == 1:
             return Choice(int(self.items[0]), 1.0)
-        (tossed,) = _integers(noise, 1, _COIN_BYTES)
-        (uniform,) = _integers(noise, 1, _UNIFORM_BYTES)
+        (tossed,) = uniform_integers(noise, 1, COIN_BYTES)
+        (uniform,) = uniform_integers(noise, 1, _UNIFORM_BYTES)
         ends = self.curiosity.cumsum()
         if tossed < self.coin:
             drawn = uniform * self.curiosity_total >> RESPONSE_BITS
@@ -264,10 +264,10 @@ class ShortlistOdds:
         )
 
 
-def _integers(noise: NoiseSource, count: int, size: int) -> list[int]:
+def uniform_integers(noise: NoiseSource, count: int, size: int) -> list[int]:
     """Return so many independent integers of `size` bytes, asked for at once."""
     content = noise.bits(8 * size * count).to_bytes(size * count, "little")
-    if size == _COIN_BYTES:
+    if size == COIN_BYTES:
         return list(struct.unpack(f"<{count}I", content))
     return [
         int.from_bytes(content[start : start + size], "little")

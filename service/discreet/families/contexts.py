@@ -229,7 +229,7 @@ class VectorContextDocument(Document):
             if len(context) != size:
                 raise InvalidArgument(
                     "context",
-                    f"must have {size} values for this recommender, not {len(context)}",
+                    f"must be a list of {size} numbers from 0 to 1, not of {len(context)}",
                 )
             for value in context:
                 if not 0.0 <= value <= 1.0:  # NaN is refused as well
@@ -315,14 +315,20 @@ def _printable(name: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in name[:_LONGEST_NAME_SHOWN])
 
 
-def _shape(value: Any) -> str:
+def _shape(value: Any) -> str | None:
     named = "fields" in value if isinstance(value, dict) else hasattr(value, "fields")
+    if named and isinstance(value, dict) and "dimensions" in value:
+        return None
     return "(fields)" if named else "(vector)"
 
 
 ContextDocument = Annotated[
     Annotated[VectorContextDocument, Tag("(vector)")]
     | Annotated[NamedContextDocument, Tag("(fields)")],
-    Discriminator(_shape),
+    Discriminator(
+        _shape,
+        custom_error_type="context_shape",
+        custom_error_message="must have either dimensions or fields, not both",
+    ),
 ]
 """The shape of what callers tell about a client: a vector, or named fields."""

@@ -127,6 +127,9 @@ class Recommender(DecidingRecommender[M]):
         """Return the id under which an item was shown."""
         return self.id_of.get(choice.slot)
 
+    follows_up_feedback: bool = False
+    """Whether `after_feedback` does anything."""
+
     async def after_feedback(self, feedback: PendingFeedback) -> None:
         """Do what follows feedback that was counted (pass it on to a vendor). Idempotent."""
 
@@ -140,9 +143,12 @@ class Recommender(DecidingRecommender[M]):
         receipts: list[Receipt | DiscreetError] = []
         for one, record in zip(many, records, strict=True):
             outcome = record if isinstance(record, DiscreetError) else next(learned)
-            receipts.append(
-                await self._receipt(one, outcome) if isinstance(outcome, Learned) else outcome
-            )
+            if isinstance(outcome, Learned):
+                if self.follows_up_feedback and _is_new(one, outcome):
+                    await self.after_feedback(one)
+                receipts.append(self._receipt(outcome))
+            else:
+                receipts.append(outcome)
         return receipts
 
     def _records(self, many: Sequence[PendingFeedback]) -> list[FeedbackRecord | DiscreetError]:
@@ -168,23 +174,24 @@ class Recommender(DecidingRecommender[M]):
     def _record(self, one: PendingFeedback, position: int, lesson: Lesson) -> FeedbackRecord:
         pending, feedback = one.pending, one.feedback
         budget = self.feedback_budget
+        decision_id = pending.decision_id
         return FeedbackRecord(
-            principal=pending.principal,
-            generation=self.generation,
-            claim=pending.decision_id + position.to_bytes(2, "little"),
-            reward=round(feedback.reward * REWARD_STEPS),
-            claim_ttl=one.ttl,
-            increments=lesson.increments,
-            charge=lesson.charge,
-            limit=NO_LIMIT if budget is None else budget.limit,
-            window=0 if budget is None else budget.window,
-            purpose=self.purpose,
-            awaited=pending.decision_id if self.awaits else b"",
-            settles=one.position is not None,
-            held=one.held,
+            pending.principal,
+            self.generation,
+            decision_id + position.to_bytes(2, "little"),
+            round(feedback.reward * REWARD_STEPS),
+            one.ttl,
+            lesson.increments,
+            lesson.charge,
+            NO_LIMIT if budget is None else budget.limit,
+            0 if budget is None else budget.window,
+            self.purpose,
+            decision_id if self.awaits else b"",
+            one.position is not None,
+            one.held,
         )
 
-    async def _receipt(self, one: PendingFeedback, learned: Learned) -> Receipt | DiscreetError:
+    def _receipt(self, learned: Learned) -> Receipt | DiscreetError:
         # Nothing is counted here: whether feedback came, and was paid for, is private.
         if learned.claim is ClaimOutcome.CONFLICT:
             return RewardConflict(
@@ -193,9 +200,7 @@ class Recommender(DecidingRecommender[M]):
             )
         if learned.claim is ClaimOutcome.CHANGED:
             return Receipt(duplicate=False, learned=None, changed=True)
-        if one.position is None or (learned.claim is ClaimOutcome.COUNTED and one.held is None):
-            await self.after_feedback(one)
-        return Receipt(duplicate=learned.claim is ClaimOutcome.DUPLICATE, learned=learned.added)
+        return Receipt(learned.claim is ClaimOutcome.DUPLICATE, learned.added)
 
     # Releasing.
 
@@ -282,6 +287,13 @@ class Recommender(DecidingRecommender[M]):
             report = UNPROTECTED if policy is None else policy.report(found.ledger, account)
             reports.append(report)
         return reports[0], reports[1]
+
+
+def _is_new(one: PendingFeedback, learned: Learned) -> bool:
+    """Tell whether feedback was accepted that its caller gave, or the default that counts now."""
+    if learned.claim in (ClaimOutcome.CONFLICT, ClaimOutcome.CHANGED):
+        return False
+    return one.position is None or (learned.claim is ClaimOutcome.COUNTED and one.held is None)
 
 
 def tried(call: Callable[..., T], *arguments: Any) -> T | DiscreetError:

@@ -146,15 +146,22 @@ Exact = Literal["exact"]
 """Explicitly disables protection: booked as unlimited, for good."""
 
 
-def _protection(value: Any) -> str:
-    return "(exact)" if isinstance(value, str) else "(private)"
+def _protection(value: Any) -> str | None:
+    if isinstance(value, str):
+        return "(exact)" if value == "exact" else None
+    return "(private)"
 
 
 D = TypeVar("D", bound=Document)
 
 OrExact = Annotated[
     Annotated[D, Tag("(private)")] | Annotated[Exact, Tag("(exact)")],
-    Discriminator(_protection),
+    Discriminator(
+        _protection,
+        custom_error_type="protection",
+        custom_error_message="must be an object with an epsilon and a budget, or the word exact, "
+        "which turns this protection off",
+    ),
 ]
 """A dial, or the word that turns its protection off. Errors are about the one that was meant."""
 

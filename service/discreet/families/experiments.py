@@ -1,12 +1,16 @@
 """What a person writes for an experiment: which recommenders share the traffic of one name."""
 
+import json
 import math
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
 from discreet.families.documents import NAME_PATTERN, Document, Number
+from discreet.families.stored import UnreadableRecord
 
+EXPERIMENT_SCHEMA = 1
+"""The newest stored experiment that this version understands; one that says nothing is of 1."""
 MOST_ARMS = 16
 MOST_SHADOWS = 4
 _SUM_TOLERANCE = 1e-6
@@ -54,3 +58,22 @@ class ExperimentDocument(Document):
         if shown := [name for name in self.shadow if name in self.traffic]:
             raise ValueError(f"shadow: {shown[0]} is in traffic, so it is shown")
         return self
+
+
+def read_experiment(content: bytes) -> ExperimentDocument:
+    """Return a stored experiment, without fields that are new and harmless.
+
+    Raises `UnreadableRecord`, which says why this version cannot use it.
+    """
+    try:
+        fields = json.loads(content)
+        schema = fields.get("schema", EXPERIMENT_SCHEMA)
+        known = {name: fields[name] for name in ExperimentDocument.model_fields if name in fields}
+        if type(schema) is not int or schema > EXPERIMENT_SCHEMA:
+            raise UnreadableRecord("it was written by a newer version")
+        return ExperimentDocument.model_validate(known)
+    except UnreadableRecord:
+        raise
+    except Exception:
+        # Readers fail in many ways: JSON may be nested too deeply, or be something else.
+        raise UnreadableRecord("it is damaged") from None

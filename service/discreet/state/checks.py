@@ -139,14 +139,26 @@ def _windowed(value: Debit | FeedbackRecord) -> None:
     _sized("purpose", value.purpose, 0, MOST_DIGEST)
 
 
-def feedback_record(value: FeedbackRecord) -> FeedbackRecord:
-    """Return the record if it can be claimed and added."""
-    digest("principal", value.principal)
-    digest("generation", value.generation)
-    digest("claim", value.claim)
+def feedback_record(value: FeedbackRecord, like: FeedbackRecord | None = None) -> FeedbackRecord:
+    """Return the record if it can be claimed and added.
+
+    What it shares with `like` was looked at.
+    """
+    principal, generation, claim = value.principal, value.generation, value.claim
+    if type(principal) is not bytes or not 0 < len(principal) <= MOST_DIGEST:
+        digest("principal", principal)
+    if type(claim) is not bytes or not 0 < len(claim) <= MOST_DIGEST:
+        digest("claim", claim)
     _whole("reward", value.reward, INT64.start, INT64.stop - 1)
     ttl("claim_ttl", value.claim_ttl)
-    _windowed(value)
+    if (
+        like is None
+        or generation is not like.generation
+        or value.purpose is not like.purpose
+        or value.window is not like.window
+    ):
+        digest("generation", generation)
+        _windowed(value)
     if value.awaited and value.claim[:-2] != value.awaited:
         raise InvalidArgument("awaited", "must be the claim without the item's place")
     if not value.increments:

@@ -108,10 +108,14 @@ def booked(ledger: Ledger, account: Account, charge: Charge) -> Ledger:
 
 
 def _unlimited(spent: Charge) -> Charge:
-    """Return what a new window begins with: nothing, but for columns booked as unlimited."""
+    """Return what a new window begins with: nothing, but for what was booked as exact.
+
+    That is unlimited in epsilon and in rho. Gaussian noise has no epsilon of its own either, and
+    is over with its window.
+    """
+    exact = spent.nano_rho == UNLIMITED
     return Charge(
-        *(
-            UNLIMITED if column == UNLIMITED else 0
-            for column in (spent.nano_epsilon, spent.nano_rho, spent.pico_delta)
-        )
+        UNLIMITED if exact and spent.nano_epsilon == UNLIMITED else 0,
+        UNLIMITED if exact else 0,
+        UNLIMITED if spent.pico_delta == UNLIMITED else 0,
     )

@@ -22,8 +22,9 @@ def record_calls(
 ) -> list[FencedCall]:
     """Return calls that learn from these records, in this order; raise `InvalidArgument` for what
     cannot be claimed or added."""
+    last = None
     for record in records:
-        checks.feedback_record(record)
+        last = checks.feedback_record(record, last)
     calls = together(records, _alike, one_server=one_server, work=_work)
     return [_call(some, keys, fence) for some in calls]
 

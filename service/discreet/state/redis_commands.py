@@ -11,6 +11,9 @@ from discreet.state.keys import StoreKeys
 
 T = TypeVar("T")
 
+_MOST_VALUES = 64
+"""That are read by one command: others have their turn in between."""
+
 
 class PendingAnswer(Generic[T]):
     """What replies come to, worked out where it is awaited; the commands are on their way."""
@@ -35,7 +38,7 @@ class FencedCall(NamedTuple):
 
 
 class RedisCommands:
-    """A client, the keys of a namespace, its fence, and four ways to ask.
+    """A client, the keys of a namespace, its fence, and five ways to ask.
 
     All of them raise `StoreFenced` at the call once the store is known to have lost something.
     """
@@ -67,6 +70,21 @@ class RedisCommands:
         self._fence.require_open()
         sent = self._client.send(commands)
         return PendingAnswer(sent, lambda found: [_unless_failed(read, reply) for reply in found])
+
+    def _ask_values(
+        self, read: Callable[[Any], T], keys: Sequence[bytes]
+    ) -> Awaitable[Sequence[T]]:
+        """Read the values of keys, many in one command where all are on one server; raise the
+        error of the first that failed."""
+        if not self._client.one_server or len(keys) < 2:
+            return self._ask_all(read, [StoreCommand(key, (b"GET", key)) for key in keys])
+        some = [keys[at : at + _MOST_VALUES] for at in range(0, len(keys), _MOST_VALUES)]
+
+        def each(values: list[Any]) -> list[T]:
+            return [_unless_failed(read, value) for value in values]
+
+        commands = [StoreCommand(part[0], (b"MGET", *part)) for part in some]
+        return PendingAnswer(self._ask_all(each, commands), replies.joined)
 
     def _ask_each(
         self, read: Callable[[Any], T], commands: Sequence[StoreCommand]

@@ -1,6 +1,7 @@
 """Beginning a namespace, looking after it, and accepting one that lost something; see `fence`."""
 
 import logging
+import math
 import time
 from collections.abc import Awaitable, Sequence
 from typing import Any
@@ -18,11 +19,16 @@ from discreet.state.fence import (
 )
 from discreet.state.redis_commands import PendingAnswer, RedisCommands
 from discreet.state.stores import SCHEMA, SHARDS
+from discreet.state.wire.handshake import ASK_FSYNC, durability_doubt
 
 log = logging.getLogger(__name__)
 
 _NOTHING = -1
 """The schema of a namespace that holds nothing."""
+_BEFORE_FENCES = 4
+"""Commands of a ping that come before those about fences."""
+_SAY_SECONDS = 600.0
+"""How often it is said that a crash may cost debits, while it lasts."""
 
 
 class RedisFence(RedisCommands):
@@ -31,6 +37,8 @@ class RedisFence(RedisCommands):
     _beats = 0
     _sound = False
     _evicted: int | None = None
+    _hides_fsync = False
+    _said = -math.inf
     _offset = 0.0
     """The store's clock less our own steady one."""
 
@@ -42,7 +50,9 @@ class RedisFence(RedisCommands):
         record = await self._identity(init=init)
         if not record.begun:
             await self._fence_shards(record.identity, [0] * SHARDS, replace=False)
-            log.warning("the namespace %r of the store is begun", self._keys.namespace)
+            log.warning(
+                "this store was empty; its namespace %r is used from now on", self._keys.namespace
+            )
         expected, fences = self._fence.expected(), await self._fences()
         marks = self._fence.marks
         if marks.identity is None:
@@ -147,11 +157,15 @@ class RedisFence(RedisCommands):
             StoreCommand(keys.identity, (b"HMGET", keys.identity, *FIELDS)),
             *(StoreCommand(key, (b"GET", key)) for key in fences),
         ]
+        if not self._hides_fsync:
+            commands.append(StoreCommand(at, ASK_FSYNC))
         asked, sent = _steady(), self._client.send(commands)
         return PendingAnswer(sent, lambda found: self._beaten(asked, expected, found))
 
     def _beaten(self, asked: float, expected: Sequence[int], found: Sequence[Any]) -> None:
         fence = self._fence
+        fsync = None if self._hides_fsync else found[-1]
+        found = found[: _BEFORE_FENCES + SHARDS]
         _, info, moment, told, *fences = found
         self._sound = False
         if not isinstance(moment, Exception):
@@ -173,17 +187,24 @@ class RedisFence(RedisCommands):
             read = unpack_fence(stored)
             assert read is not None
             fence.marks.note(shard, read[1])
-        self._look_at(info)
+        self._look_at(info, fsync)
         self._sound = fence.reason is not None
         fence.require_open()
 
-    def _look_at(self, info: bytes) -> None:
-        """Raise if the store may evict ledgers by now, and for good if it has."""
+    def _look_at(self, info: bytes, fsync: Any) -> None:
+        """Raise if the store may evict ledgers by now, and for good if it has; say if a crash may
+        cost debits by now."""
         facts = dict(
             line.split(":", 1)
             for line in info.decode("utf-8", "replace").splitlines()
-            if line.startswith(("maxmemory_policy:", "evicted_keys:"))
+            if line.startswith(("maxmemory_policy:", "evicted_keys:", "aof_enabled:"))
         )
+        self._hides_fsync = self._hides_fsync or isinstance(fsync, Exception)
+        fsync = None if self._hides_fsync else fsync
+        doubt = durability_doubt(appends=facts.get("aof_enabled") == "1", fsync=fsync)
+        if doubt is not None and _steady() - self._said >= _SAY_SECONDS:
+            self._said = _steady()
+            log.warning("%s", doubt)
         evicted = int(facts.get("evicted_keys", 0))
         if self._evicted is not None and evicted > self._evicted:
             raise self._break(

@@ -71,7 +71,7 @@ class RedisSums(RedisCommands):
             self._keys.own(shard_of(each), generation) + each
             for each in checks.digests("principals", principals)
         ]
-        return self._ask_all(unpack_vector, [StoreCommand(key, (b"GET", key)) for key in keys])
+        return self._ask_values(unpack_vector, keys)
 
     def fold_own(
         self, *, generation: bytes, principal: bytes, before: Vector, after: Vector

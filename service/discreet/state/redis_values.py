@@ -26,6 +26,8 @@ class RedisValues(RedisCommands):
 
     def load(self, *, keys: Sequence[bytes]) -> Awaitable[Sequence[Blob | None]]:
         blobs = [self._keys.blob(key) for key in checks.digests("keys", keys)]
+        # Each by itself: a value of another type is an error here, and must not look absent. It may
+        # be an erasure, or an answer that was paid for.
         return self._ask_all(replies.blob, [StoreCommand(key, (b"GET", key)) for key in blobs])
 
     def versions(self, *, keys: Sequence[bytes]) -> Awaitable[Sequence[int]]:

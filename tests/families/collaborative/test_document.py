@@ -24,7 +24,7 @@ def test_without_a_word_answers_are_exact_and_feedback_is_private() -> None:
             {"privacy": {"feedback": {"epsilon": 0}}},
             ("privacy", "feedback", "(private)", "epsilon"),
         ),
-        ({"privacy": {"feedback": "none"}}, ("privacy", "feedback", "(exact)")),
+        ({"privacy": {"feedback": "none"}}, ("privacy", "feedback")),
         ({"training": {"neighbours": 501}}, ("training", "neighbours")),
         ({"training": {"seconds": 60}}, ("training", "seconds")),
         ({"items": [{"id": "a", "features": [1.0]}]}, ()),

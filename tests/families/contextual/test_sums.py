@@ -1,5 +1,7 @@
 """Adding a release to what was released before, with weights that mind the noise."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from discreet.families.contextual.sums import ContextualSums, FreshSums
@@ -66,6 +68,16 @@ def test_removed_items_are_forgotten_and_new_ones_start_at_nothing() -> None:
     gone = FreshSums(np.array([1, 2]), one.liked, one.disliked, one.products, one.own, 0.0, 0.0)
     after = sums.with_release(gone, law=np.full((3, 1), 0.5), decay=1.0)
     assert after.count[:, 0].tolist() == [0, 20, 10]
+
+
+def test_people_everywhere_leave_no_cell_empty() -> None:
+    """Noise as large as the visits of a cell would hide every second one of them by itself."""
+    rng = np.random.default_rng(3)
+    blank = ContextualSums.blank(slots=1, entries=64, products=0, apart=True)
+    noisy = 30.0 + 30.0 * rng.standard_normal(64)
+    sums = replace(blank, arrivals=noisy, arrivals_variance=900.0)
+    assert sums.occupied().mean() > 0.9
+    assert sums.visits().std() < 0.5 * noisy.std()
 
 
 def test_cells_without_people_are_not_occupied() -> None:

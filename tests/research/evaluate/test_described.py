@@ -63,7 +63,7 @@ def test_vectors_may_be_lists() -> None:
     number = contexts.add(row(context="[0, 0.5]"))
     assert contexts.fields(number) == {"context": (0.0, 0.5)}
     assert contexts.features([number, number]).tolist() == [[0, 0.5]] * 2
-    with pytest.raises(InvalidArgument, match="must have 2 values"):
+    with pytest.raises(InvalidArgument, match="must be a list of 2 numbers"):
         contexts.add(row(context="[0]"))
     with pytest.raises(InvalidArgument, match="list of numbers"):
         contexts.add(row(context='["a", "b"]'))

@@ -20,6 +20,13 @@ def test_honest_logs_pass(tmp_path: Path, law: np.ndarray | None) -> None:
         assert 0 < found.largest < found.bound
 
 
+@pytest.mark.parametrize("seed", [135, 239])
+def test_an_item_that_was_shown_little_by_chance_is_no_alarm(tmp_path: Path, seed: int) -> None:
+    """The two of 400 short logs whose deviation looked too large: what was shown alone told it."""
+    found = examine(log_of(tmp_path, 600, seed=seed, law=PERSONAL))
+    assert found.refusals == ()
+
+
 def claiming(tmp_path: Path, made: list[dict[str, object]], propensity: float) -> RandomnessReport:
     for row in made:
         row["propensity"] = propensity

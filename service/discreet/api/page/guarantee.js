@@ -4,12 +4,15 @@ const id = (name) => document.getElementById(name);
 
 const dial = (price) => {
   if (!price) return 'nothing is charged';
-  const unit = `${price.unit}: `;
-  const one = price.epsilon === null ? 'not protected' : `ε ${price.epsilon}`;
   const delta = price.delta ? `, δ ${price.delta}` : '';
+  const one = price.epsilon === null
+    ? ' It is not protected.'
+    : ` Price: ε ${price.epsilon}${delta} for ${price.unit}.`;
   const per = price.window ? ` per ${price.window.per}` : '';
-  const budget = price.budget_epsilon === null ? '' : `; budget ε ${price.budget_epsilon}${per}`;
-  return `${price.protects}. ${unit}${one}${delta}${budget}. ${price.mechanism}`;
+  const budget = price.budget_epsilon === null
+    ? ''
+    : ` Budget: ε ${price.budget_epsilon}${per}.`;
+  return `Protects ${price.protects}.${one}${budget} Mechanism: ${price.mechanism}.`;
 };
 
 const ROWS = [
@@ -18,7 +21,7 @@ const ROWS = [
   ['Neighbours', (card) => card.neighbours],
   ['Unit', (card) => card.unit],
   ['Covers', (card) => (card.closed_loop
-    ? 'everything that follows from a person\'s data, with feedback on'
+    ? 'all answers and released models together, while feedback is learned'
     : 'one release, everything else held fixed')],
   ['Answers', (card) => dial(card.answers)],
   ['Feedback', (card) => dial(card.feedback)],

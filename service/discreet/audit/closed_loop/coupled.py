@@ -7,9 +7,10 @@ enough to look at one after the other, both worlds having shown the same until t
 - an answer to the person has two laws, whose largest ratio is its loss; the noise of each world is
   then chosen so that both give the same answer, and the story goes on;
 - a release must come at the same moment. Its numbers differ by what the person did, d, and are
-  hidden by Gaussian noise of scales s. The second world gets the first one's noise, moved by d, so
-  that both release the very same bytes; that costs rho = sum (d / s)**2 / 2. If no noise of the
-  second world leads to the same bytes, nothing hides the difference, and the loss is infinite;
+  hidden by noise of scales s. The second world gets the first one's noise, moved by d, so that both
+  release the very same bytes. With Gaussian noise that costs rho = sum (d / s)**2 / 2, which no
+  epsilon bounds; with Laplace noise epsilon = sum |d| / s, and rho = epsilon**2 / 2. If no noise of
+  the second world leads to the same bytes, nothing hides the difference, and the loss is infinite;
 - all else that is seen, errors and prices and budgets, must be equal.
 
 Where a family does not promise to protect a person from those who see the person's own answers,
@@ -19,13 +20,14 @@ Every answer's law is read off the shipped code by noise that is written down, a
 rational. What is summed up is compared with the person's ledger:
 
 - answers: the losses of all answers, with the epsilon that the account of answers was charged;
-- feedback: the rho of all releases, with the mean of what the two worlds' accounts of feedback were
-  charged. Why the mean: if feedback moves from one release to another, each world's ledger pays for
-  one release and both releases differ. So a record that comes or goes may cost half of one that is
-  replaced, and no more: the length of a record, all that it adds, must be at most 1/sqrt(2) of how
-  far a replacement can move the sums. Then n records in one world and m in the other differ by
-  (n**2 + m**2) / 2 times the rho of one, which is the mean of what the two were charged. Both
-  ledgers stay within the budget, and so does their mean.
+- feedback: the rho of all releases, and their epsilon, with the mean of what the two worlds'
+  accounts of feedback were charged in that column. Why the mean: if feedback moves from one release
+  to another, each world's ledger pays for one release and both releases differ. So a record that
+  comes or goes may cost half of one that is replaced, and no more: the length of a record, all that
+  it adds, must be at most 1/sqrt(2) of how far a replacement can move the sums, or half of that
+  where absolute values count. Then n records in one world and m in the other differ by at most
+  (n**2 + m**2) / 2 times the rho of one, and (n + m) / 2 times its epsilon, which is the mean of
+  what the two were charged. Both ledgers stay within the budget, and so does their mean.
 
 A model that nobody has seen costs nothing: noise that died with its worker does not count. Noise
 that was seen, by a worker's answers or in the store, counts whenever it was drawn.
@@ -273,10 +275,8 @@ class CoupledWorlds:
         ours, theirs = await first.seen(), await second.seen()
         if ours != theirs:
             raise ToldApart("other models are seen", answers=False)
-        assert self.loss.feedback is not None
         for scales in ours:
-            for moved, scale in zip(second.moved_by, scales, strict=True):
-                self.loss.feedback += Fraction(moved) ** 2 / (2 * Fraction(scale) ** 2)
+            self.loss.add_release(second.moved_by, scales)
 
     async def _run_release(self, world: _Watched, step: Waits | Races) -> bool:
         if isinstance(step, Races):
@@ -317,8 +317,14 @@ class CoupledWorlds:
         ledgers = [await world.stage.ledger() for world in self._worlds]
         answers = [ledger.answers.nano_epsilon for ledger in ledgers]
         self.loss.answers_charged = None if UNLIMITED in answers else Fraction(min(answers), NANO)
-        rhos = [ledger.feedback.nano_rho for ledger in ledgers]
-        self.loss.feedback_charged = None if UNLIMITED in rhos else Fraction(sum(rhos), 2 * NANO)
+        self.loss.feedback_charged = _mean([ledger.feedback.nano_rho for ledger in ledgers])
+        self.loss.feedback_epsilon_charged = _mean(
+            [ledger.feedback.nano_epsilon for ledger in ledgers]
+        )
+
+
+def _mean(charged: Sequence[int]) -> Fraction | None:
+    return None if UNLIMITED in charged else Fraction(sum(charged), len(charged) * NANO)
 
 
 def _visible(answer: Recommendation | DiscreetError) -> tuple[Any, Any]:

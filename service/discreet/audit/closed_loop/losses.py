@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from discreet.audit.claims import Finding
 from discreet.audit.enclosures import float_above
+from discreet.audit.scripted_noise import LaplaceScale
 
 
 class ToldApart(Exception):
@@ -29,8 +30,26 @@ class Loss:
     answers: Fraction | None = Fraction(0)
     answers_charged: Fraction | None = Fraction(0)
     feedback: Fraction | None = Fraction(0)
+    """In rho;"""
     feedback_charged: Fraction | None = Fraction(0)
+    feedback_epsilon: Fraction | None = Fraction(0)
+    """and in epsilon, which Gaussian noise does not bound."""
+    feedback_epsilon_charged: Fraction | None = Fraction(0)
     because: str = ""
+
+    def add_release(self, moved: Sequence[int], scales: Sequence[float]) -> None:
+        """Add what a release costs whose numbers, hidden by noise of these scales, are moved."""
+        assert self.feedback is not None
+        epsilon = Fraction(0)
+        for steps, scale in zip(moved, scales, strict=True):
+            if isinstance(scale, LaplaceScale):
+                epsilon += abs(steps) / Fraction(scale)
+            elif steps:
+                self.feedback += Fraction(steps) ** 2 / (2 * Fraction(scale) ** 2)
+                self.feedback_epsilon = None
+        self.feedback += epsilon**2 / 2
+        if self.feedback_epsilon is not None:
+            self.feedback_epsilon += epsilon
 
 
 def judge_answers(losses: Sequence[Loss]) -> Finding:
@@ -39,8 +58,11 @@ def judge_answers(losses: Sequence[Loss]) -> Finding:
 
 
 def judge_feedback(losses: Sequence[Loss]) -> Finding:
-    """Compare the worst rho of all releases with what was charged for feedback."""
-    return _judged([(each.feedback, each.feedback_charged) for each in losses])
+    """Compare the worst rho of all releases with what was charged for feedback, and so the
+    epsilon; report the rho if both hold."""
+    rho = _judged([(each.feedback, each.feedback_charged) for each in losses])
+    epsilon = _judged([(each.feedback_epsilon, each.feedback_epsilon_charged) for each in losses])
+    return rho if epsilon.holds or not rho.holds else epsilon
 
 
 def _judged(rows: Sequence[tuple[Fraction | None, Fraction | None]]) -> Finding:

@@ -25,6 +25,13 @@ _BELIEF = 2.0
 _LEAST, _MOST = 1e-6, 1.0
 
 
+WIDER = 4.0
+"""By how much the fitted variances are widened for what is not known, where feedback is exact.
+Means are not quite linear, nor as smooth as waves, and items of which little was shown tell little
+about how much they differ: who is too sure too soon gives up an item for those to whom it has not
+been shown."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
     """Means are rows @ coefficients.T; their variances (rows @ mix)**2 @ spread.T, or the squared

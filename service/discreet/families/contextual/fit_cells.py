@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.families.choice import Floats
 from discreet.families.contextual.estimates import (
+    WIDER,
     Estimates,
     differing,
     empirical_bayes,
@@ -82,12 +83,15 @@ def fit_cells(space: CellSpace, sums: ContextualSums, slots: np.ndarray) -> Esti
     variances = empirical_bayes(*by_wave(fitted), groups, assumed, assumed)
     means = np.full((sums.slots, len(basis)), rate)
     squares = np.full((sums.slots, len(basis)), float(variances[groups].sum()))
-    shares = np.where(occupied, np.maximum(sums.arrivals, 0.0), 0.0) + _TINY
+    shares = sums.visits() + _TINY
     shares = shares / shares.sum()
     among = shares @ basis
     levels = np.full(sums.slots, float(variances[groups] @ among**2))
     for part in parts:
-        coefficients, covariance = posterior(*by_wave(part), groups, variances)
+        seen = by_wave(part)
+        coefficients, covariance = posterior(*seen, groups, variances)
+        if not noise.any():
+            _, covariance = posterior(*seen, groups, WIDER * variances)
         means[slots[part]] = rate + shared + coefficients @ basis.T
         levels[slots[part]] = np.einsum("i,kij,j->k", among, covariance, among, optimize=True)
         halves = np.einsum("ci,kij->kcj", basis, covariance, optimize=True)
@@ -98,6 +102,6 @@ def fit_cells(space: CellSpace, sums: ContextualSums, slots: np.ndarray) -> Esti
         spread=squares,
         people=np.eye(space.entries),
         shares=shares,
-        known=1.0 - np.clip(squares @ shares / float(variances[groups].sum()), 0.0, 1.0),
+        known=1.0 - np.clip(levels / float(variances[groups] @ among**2), 0.0, 1.0),
         levels=np.sqrt(np.maximum(levels, 0.0)),
     )

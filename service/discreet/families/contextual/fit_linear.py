@@ -19,6 +19,7 @@ import numpy as np
 
 from discreet.families.choice import Floats
 from discreet.families.contextual.estimates import (
+    WIDER,
     Estimates,
     common_part,
     differing,
@@ -32,10 +33,6 @@ from discreet.privacy.normal import quantiles
 
 _ASSUMED = np.array([0.02, 0.05])
 """How much items are assumed to differ, in level and in slope."""
-_WIDER = 4.0
-"""By how much the fitted variances are widened for what is not known, where feedback is exact.
-Means are not quite linear, and items of which little was shown tell little about how much they
-differ: who is too sure too soon gives up an item for those to whom it has not been shown."""
 _ITEMS_FITTED = 128
 _PEOPLE = 300
 _TINY = 1e-9
@@ -131,7 +128,7 @@ def fit_linear(space: LinearSpace, sums: ContextualSums, slots: np.ndarray) -> E
             common = common_part(precision, evidence, variances[groups], 2.0 / assumed[groups])
         left = evidence - precision @ common
         variances = empirical_bayes(precision, left, groups, assumed, variances)
-    wide = variances if noisy else _WIDER * variances
+    wide = variances if noisy else WIDER * variances
     # Variances are kept in directions in which people spread, scaled by how much items differ.
     scale = np.sqrt(wide[groups])
     _, turned = np.linalg.eigh(scale[1:, None] * everybody * scale[1:])

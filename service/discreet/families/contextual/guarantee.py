@@ -2,6 +2,7 @@
 
 from discreet.families.cards import GuaranteeCard, PriceCard, unit_of
 from discreet.families.contextual.document import ContextualDocument
+from discreet.families.contextual.spaces import MOST_CELL_DIMENSIONS
 from discreet.families.documents import AnswersPrivacyDocument, FeedbackPrivacyDocument
 
 
@@ -43,13 +44,9 @@ def card(document: ContextualDocument, *, release: int) -> GuaranteeCard:
         ).within(answers.budget, covers="the contexts of questions asked")
         if isinstance(answers, AnswersPrivacyDocument)
         else exact_answers,
-        feedback=PriceCard(
-            protects="which item was shown in which context, and how it was received",
-            mechanism="discrete Gaussian noise, drawn anew for what each release adds",
-            epsilon=feedback.epsilon,
-            delta=feedback.delta,
-            unit="a client's first piece of feedback in a release; the n-th costs 2n - 1 times",
-        ).within(feedback.budget, covers="feedback given")
+        feedback=_feedback(document.context.size, feedback).within(
+            feedback.budget, covers="feedback given"
+        )
         if isinstance(feedback, FeedbackPrivacyDocument)
         else exact_feedback,
         not_covered=(
@@ -59,4 +56,23 @@ def card(document: ContextualDocument, *, release: int) -> GuaranteeCard:
             "one person who uses several client ids",
         ),
         release=release,
+    )
+
+
+def _feedback(dimensions: int, feedback: FeedbackPrivacyDocument) -> PriceCard:
+    """Return what a piece of feedback costs: the noise depends on the space."""
+    protects = "which item was shown in which context, and how it was received"
+    if dimensions <= MOST_CELL_DIMENSIONS:
+        return PriceCard(
+            protects=protects,
+            mechanism="discrete Laplace noise, drawn anew for what each release adds",
+            epsilon=feedback.epsilon,
+            unit="one piece of feedback",
+        )
+    return PriceCard(
+        protects=protects,
+        mechanism="discrete Gaussian noise, drawn anew for what each release adds",
+        epsilon=feedback.epsilon,
+        delta=feedback.delta,
+        unit="a client's first piece of feedback in a release; the n-th costs 2n - 1 times",
     )

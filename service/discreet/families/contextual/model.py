@@ -57,7 +57,7 @@ from discreet.privacy.choice import ShortlistResponse
 from discreet.privacy.events import ExactRelease, PrivacyEvent, RandomisedResponse
 from discreet.privacy.noise import NoiseSource
 
-OPTIMISM = {CellSpace: 0.3, LinearSpace: 0.6}
+OPTIMISM = 0.6
 """Standard errors by which an item's mean is flattered, in the shortlist and in the choice;"""
 NOISY_OPTIMISM = 0.3
 """less where feedback is private: noise hides what a few more visits would tell;"""
@@ -72,8 +72,9 @@ _EAGERNESS_EXACT_CELLS = 2.0
 """in cells half as much, which say less about each other; not with noise, which leaves much unknown
 that exploring will not tell soon."""
 _IGNORANT = 4
-"""In noisy cells answers explore at least as the unknown part of the items to this power: a release
-of hardly any feedback, after a night without visitors, is noise and must not end exploring."""
+"""In noisy cells answers explore at least as the unknown part of the items' levels to this power: a
+release of hardly any feedback, after a night without visitors, is noise and must not end exploring.
+How items differ between cells has no part in it: fine differences stay unknown for long."""
 _ALIKE = 0.2
 _CURIOSITY_STEPS = 2**20
 _GREAT = 50.0
@@ -149,7 +150,7 @@ class ContextualModel:
         self._rate = exploration_rate
         noisy = bool(sums.variance.any())
         self._unprotected = rule.epsilon is None and not noisy
-        self._optimism = NOISY_OPTIMISM if noisy else OPTIMISM[type(space)]
+        self._optimism = NOISY_OPTIMISM if noisy else OPTIMISM
         if self._unprotected:
             self._optimism = UNPROTECTED_OPTIMISM
         self._response = None if rule.epsilon is None else ShortlistResponse(epsilon=rule.epsilon)

@@ -62,15 +62,11 @@ class ContextualRecommender(Recommender[ContextualModel]):
             self.answers_budget = BudgetPolicy.of(answers.budget)
             self.refuses = answers.on_exhausted == "refuse"
             self.rule = AnswerRule(answers.epsilon, answers.personal_slots)
-        self.release_noise = ReleaseNoise.exact()
+        self.release_noise = ReleaseNoise()
         self._feedback_charge = EXACT
         if not isinstance(feedback, str):
             self.feedback_budget = BudgetPolicy.of(feedback.budget)
-            self.release_noise = ReleaseNoise.calibrated(
-                epsilon=feedback.epsilon,
-                delta=feedback.delta,
-                sensitivity=self.space.sensitivity,
-            )
+            self.release_noise = learning.noise_for(self.space, feedback.epsilon, feedback.delta)
             assert self.release_noise.event is not None
             self._feedback_charge = self.feedback_budget.charge((self.release_noise.event,))
         self._live = np.array(sorted(stored.slots.values()), dtype=np.intp)
@@ -230,7 +226,7 @@ class ContextualRecommender(Recommender[ContextualModel]):
             self.space,
             gathered,
             slots=self._live,
-            deviation=self.release_noise.deviation,
+            hidden_by=self.release_noise,
             noise=noise,
         )
         elapsed = max(0.0, self._began - self.current.released_at)

@@ -1,9 +1,9 @@
 """From contexts to the entries that a record moves.
 
 `CellSpace`, for up to three numbers: the cube is divided into equal cells, and a context is the one
-that it lies in. Tastes of any shape can be learned. With private feedback a record moves its cell,
-the block of cells around it and the whole cube, by the roots of `_PARTS` of its length: the noise
-of many cells would hide what a block or all of them say together, and this way it does not.
+that it lies in. Tastes of any shape can be learned. With private feedback a record moves its cell
+and the block of cells around it, by `_PARTS` of its length: the noise of many cells would hide what
+a block says, and this way it does not.
 
 `LinearSpace`, for more numbers: the constant 1 and psi, the numbers centred and scaled, with a
 Euclidean norm of at most 1. More than `MOST_LINEAR` numbers are first hashed into so many sums with
@@ -11,18 +11,23 @@ public signs. A record moves every entry: the constant by the root of the first 
 psi by that of the second, and the products psi psi^T, in a matrix of everybody's, by that of the
 third. Products are needed about everybody alone, so they get by with the smallest part.
 
-How far can one record move the sums? With y in [0, 1] the reward and v the context's vector (the
-roots of parts that add up to 1, or the constant and psi, times theirs), a record adds y v to the
-item's liked entries and (1 - y) v to its disliked ones, of squared length (y^2 + (1 - y)^2) |v|^2.
-In a linear space the products add the third part, for |psi psi^T| = |psi|^2 <= 1 (Frobenius). So no
-record r is longer than 1. Replacing it by another moves the sums by
+How far can one record move the sums? With y in [0, 1] the reward and v the context's vector, a
+record adds y v to the item's liked entries and (1 - y) v to its disliked ones. Amounts are whole
+steps of 2**-20, rounded towards zero, so that rounding makes no record longer.
+
+In cells few entries move, so their absolute values count, and Laplace noise hides them: v has a
+part in two places, and the parts add up to 1, so a record adds at most y + (1 - y) = 1 in all.
+Replacing it by another moves the sums by at most 2, adding or removing one by at most 1.
+
+In a linear space many entries move a little, so the Euclidean length counts, and Gaussian noise
+hides it: v is the constant and psi, times the roots of their parts, and the entries' squared length
+is (y^2 + (1 - y)^2) |v|^2. The products add the third part, for |psi psi^T| = |psi|^2 <= 1
+(Frobenius). So no record r is longer than 1. Replacing it by another moves the sums by
 |r - r'|^2 = |r|^2 + |r'|^2 - 2 r.r', and r.r' >= 0: different items share no entry but products,
 which add (psi.psi')^2 times their part; for one item it is v.v' (y y' + (1 - y)(1 - y')) more,
-where v.v' >= 0 because no number in it is negative, or because the constant's part is not smaller
-than psi's: a + b psi.psi' >= a - b. So it is at most sqrt(2), and adding or removing one moves them
-by less. Amounts are whole steps of 2**-20, rounded towards
-zero, so that rounding makes no record longer; between two records it adds at most one step an
-entry, which `_ROUNDING` covers.
+where v.v' >= 0 because the constant's part is not smaller than psi's: a + b psi.psi' >= a - b. So
+it is at most sqrt(2), and adding or removing one moves them by less. Rounding adds at most one step
+an entry between two records, which `_ROUNDING` covers.
 
 With exact feedback nothing needs to be covered, and each item may keep the products of its own
 records (`own`): then the model knows who was shown what, which a matrix of everybody's does not.
@@ -48,8 +53,8 @@ MOST_OWN = 2_000_000
 _SIDES = {1: 16, 2: 6, 3: 4}
 _BLOCKS = 2
 """Blocks of cells along a dimension."""
-_PARTS = (0.2, 0.3, 0.5)
-"""Of a record's squared length: the whole cube's, its block's and its cell's."""
+_PARTS = (0.5, 0.5)
+"""Of what a record adds with private feedback: its block's and its cell's."""
 LINEAR_PARTS = (0.5, 0.45, 0.05)
 """Of a record's squared length in a linear space: the constant's, psi's and the products'. Psi's
 must not be larger than the constant's."""
@@ -98,7 +103,8 @@ class Space(Protocol):
 
     @property
     def sensitivity(self) -> float:
-        """How far replacing one record moves all sums, in records' units."""
+        """How far replacing one record moves all sums, in records' units: the sum of absolute
+        values in cells, the Euclidean length in a linear space."""
         ...
 
     @property
@@ -171,8 +177,8 @@ class CellSpace:
     products: int = 0
     products_length: float = 1.0
     own: int = 0
-    sensitivity: float = math.sqrt(2.0) * _ROUNDING
-    blocks: tuple[bytes, bytes] = (b"i", b"g")
+    sensitivity: float = 2.0
+    blocks: tuple[bytes, bytes] = field(init=False)
     _block: npt.NDArray[np.intp] = field(init=False)
     _solved: Floats = field(init=False)
 
@@ -194,9 +200,10 @@ class CellSpace:
         block = along @ (_BLOCKS ** np.arange(self.dimensions)[::-1])
         moved = np.eye(len(places))
         if not self.exact:
-            whole, blocks, cells = np.sqrt(_PARTS)
+            blocks, cells = _PARTS
             inside = (block == np.arange(_BLOCKS**self.dimensions)[:, None]) * blocks
-            moved = np.vstack([np.full((1, len(places)), whole), inside, cells * moved])
+            moved = np.vstack([inside, cells * moved])
+        object.__setattr__(self, "blocks", (b"i", b"g") if self.exact else (b"c", b"g"))
         covariance = np.linalg.inv(moved.T @ moved)
         object.__setattr__(self, "kept", len(moved))
         object.__setattr__(self, "_block", block)
@@ -227,18 +234,18 @@ class CellSpace:
         return int(row.argmax()).to_bytes(2, "little")
 
     def increments(self, note: bytes, slot: int, reward: float) -> Increments:
-        """Return the reward and the rest of 1, for the item in the cell and around it."""
+        """Return the reward and the rest of 1, for the item in the cell and in its block."""
         cell = int.from_bytes(note, "little")
         if len(note) != 2 or cell >= self.entries:
             raise TokenForged("recommendation_id was issued by another version of this service")
         places: list[int] = [cell]
         parts: tuple[float, ...] = (1.0,)
         if not self.exact:
-            first = 1 + _BLOCKS**self.dimensions
-            places, parts = [0, 1 + int(self._block[cell]), first + cell], _PARTS
+            places = [int(self._block[cell]), _BLOCKS**self.dimensions + cell]
+            parts = _PARTS
         amounts = []
         for place, part in zip(places, parts, strict=True):
-            length = math.sqrt(part) * REWARD_STEPS
+            length = part * REWARD_STEPS
             amounts.append((2 * place, math.floor(reward * length)))
             amounts.append((2 * place + 1, math.floor((1.0 - reward) * length)))
         return {item_block(self, slot): amounts}

@@ -127,13 +127,30 @@ class ContextualSums:
         mean = (max(self.rewards, 0.0) + 0.5 * doubt) / (max(self.feedback, 0.0) + doubt)
         return min(max(mean, 0.0), 1.0)
 
+    def visits(self) -> Floats:
+        """Return the visits of every entry as far as noise lets one tell, 0 where nobody came.
+
+        Entries differ by chance, by noise, and because people come to some of them only. They are
+        drawn to their mean by as much of their variance as is noise; what does not stand out then
+        counts as empty. Where people are everywhere the mean is what is left, and none is empty.
+        """
+        told: Floats = np.maximum(self.arrivals, 0.0)
+        if not self.arrivals_variance:
+            return told
+        noise, mean = self.arrivals_variance**0.5, float(self.arrivals.mean())
+        if mean * len(self.arrivals) ** 0.5 <= _SIGNIFICANT * noise:
+            return np.ones_like(told)
+        spread = max(float(self.arrivals.var()) - self.arrivals_variance, 0.0)
+        kept = spread / (spread + self.arrivals_variance)
+        drawn = mean + kept * (self.arrivals - mean)
+        found: Floats = np.where(drawn > _SIGNIFICANT * noise * kept, drawn, 0.0)
+        return found if found.any() else np.ones_like(told)
+
     def occupied(self) -> npt.NDArray[np.bool_]:
-        """Return which entries of `arrivals` stand out from their noise; all, if all together do
-        not."""
-        noise = _SIGNIFICANT * self.arrivals_variance**0.5
-        found: npt.NDArray[np.bool_] = self.arrivals > max(noise, _FEWEST)
-        heard = self.arrivals.sum() > noise * len(self.arrivals) ** 0.5
-        return found if heard and found.any() else np.ones_like(found)
+        """Return which entries of `arrivals` somebody came to; all, if nobody did."""
+        visits = self.visits()
+        found: npt.NDArray[np.bool_] = visits > _FEWEST
+        return found if found.any() else np.ones_like(found)
 
     def with_release(self, fresh: FreshSums, *, law: Floats, decay: float) -> "ContextualSums":
         """Return the sums with one more release.
@@ -183,8 +200,7 @@ class ContextualSums:
         if variance:
             share = np.ones(1)
             if apart:
-                occupied = after.occupied()
-                share = np.where(occupied, np.maximum(after.arrivals, 0.0), 0.0)
+                occupied, share = after.occupied(), after.visits()
                 share = share / max(float(share.sum()), _FEWEST)
                 total = max(float(everybody[occupied].sum()), 1.0)
             expected = total * share * law[slots]

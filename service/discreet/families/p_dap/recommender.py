@@ -94,6 +94,7 @@ class PartitionRecommender(Recommender[PartitionModel]):
         super().__init__(name=name, stored=stored, resources=resources)
         self._live = np.array(sorted(stored.slots.values()), dtype=np.intp)
         self.vendors = Vendors(self, document, stored, epsilon=self.vendor_epsilon)
+        self.follows_up_feedback = bool(self.vendors.url_of)
         self.offer(Guests(self, dimensions=self.dimensions, document=guest))
         if self.dimensions == maps.DIMENSIONS:
             self.offer(
@@ -262,8 +263,7 @@ class PartitionRecommender(Recommender[PartitionModel]):
 
     async def after_feedback(self, feedback: PendingFeedback) -> None:
         """Pass feedback on a vendor's item on to the vendor."""
-        if self.vendors.url_of:
-            await self.vendors.pass_on(feedback, self.place_of(feedback))
+        await self.vendors.pass_on(feedback, self.place_of(feedback))
 
     # Releasing.
 

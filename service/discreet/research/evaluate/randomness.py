@@ -20,6 +20,7 @@ FLOOR = 0.001
 """Below this propensity one row counts for more than a thousand."""
 _FEWEST_SHOWN = 30
 """Items shown less often are not tested: a sum of so few is not normal."""
+_TINY = 1e-9
 _BLOCK = 8_192
 
 
@@ -104,6 +105,10 @@ def _largest_deviation(log: EvaluationLog) -> tuple[float, int, int, int]:
                 spread = column**2 * inverse * (inverse - 1.0)
                 variance[place] += np.bincount(actions, spread, items)
                 support[place] += np.bincount(actions, column > 0, items)
+    if not uniform:
+        # Variances are known of what was shown only: where that was little by chance they are too
+        # small by as much, and a deviation would look larger than it is.
+        variance *= np.maximum(1.0, wanted / np.maximum(found, _TINY))
     tested = (support >= _FEWEST_SHOWN) & (variance > 0)
     if not tested.any():
         return 0.0, 0, 0, -1

@@ -5,8 +5,6 @@ people like can be learned from feedback that is protected as well: `PrivatePopu
 how well, and so what can be asked of a learner that has a context to learn about besides.
 """
 
-import math
-
 import numpy as np
 
 from discreet.families.contextual.document import PRIVATE_RELEASES
@@ -75,17 +73,15 @@ class PopularityLearner:
 class PrivatePopularityLearner:
     """The item that most people like, from feedback at an epsilon, as `contextual` releases it.
 
-    A record is one of two counts of its item, so replacing it moves the counts by the root of 2:
-    the noise has less than half the variance of what `contextual` adds to the same count. How often
+    A record is one of two counts of its item, so replacing it moves the counts by 2 in all, which
+    Laplace noise hides; all of epsilon is for these counts. How often
     an item was shown is taken from the law of the answers, which is public. Nine answers of ten are
     the item with the largest posterior mean, the tenth is by Thompson sampling; how much items
     differ is fitted to all of them together.
     """
 
     def __init__(self, *, feedback: float, rate: float) -> None:
-        self._noise = ReleaseNoise.calibrated(
-            epsilon=feedback, delta=DELTA, sensitivity=math.sqrt(2.0)
-        )
+        self._noise = ReleaseNoise.pure(epsilon=feedback, sensitivity=2.0)
         self._rate = rate
         self._now = self._released = 0.0
         self._visits = 0
@@ -125,9 +121,7 @@ class PrivatePopularityLearner:
     def _release(self, offered: list[int], source: SeededNoise) -> None:
         """Add what every item's noisy counts say about its mean, and how much that is worth."""
         rate, variance = self._mean, self._noise.deviation**2
-        drawn = source.discrete_gaussian(
-            scale=self._noise.deviation * REWARD_STEPS, size=2 * len(offered)
-        ).reshape(-1, 2)
+        drawn = self._noise.draw(source, 2 * len(offered)).reshape(-1, 2)
         for item, noise in zip(offered, drawn / REWARD_STEPS, strict=True):
             shown = self._shown.get(item, 0.0)
             if not shown:

@@ -52,6 +52,9 @@ local function read_ledger(key, field)
     if parts.err then
         return nil
     end
+    if not parts[1] and redis.call('EXISTS', key) == 1 then
+        return nil  -- every debit writes its accounts: they were lost
+    end
     local stored, windows = parts[1] or EMPTY, parts[2] or ''
     if #stored == 24 then
         stored = stored .. EMPTY
@@ -114,8 +117,11 @@ local function turn_windows(ledger, length, now)
         if number > window[2] then
             window[2] = number
             for column = 1, 6 do
-                -- What was booked as unlimited stays so, in every window.
-                window[2 + column] = ledger[column] == UNLIMITED and UNLIMITED or 0
+                -- What was booked as exact stays so, in every window: unlimited in epsilon and in
+                -- rho. Gaussian noise has no epsilon of its own either, and is over with its window.
+                local exact = ledger[column] == UNLIMITED
+                    and (column % 3 ~= 1 or ledger[column + 1] == UNLIMITED)
+                window[2 + column] = exact and UNLIMITED or 0
             end
         end
         if window[1] == length then

@@ -18,6 +18,7 @@ from discreet.state.wire.connection import CommandRefused, PipelinedConnection
 logger = logging.getLogger(__name__)
 
 OLDEST = (6, 2)
+ASK_FSYNC = (b"CONFIG", b"GET", b"appendfsync")
 
 Examine = Callable[[PipelinedConnection], Awaitable[None]]
 """Raises if the store behind a connection is not to be used: it lost something, for instance."""
@@ -171,19 +172,25 @@ async def _inspect(connection: PipelinedConnection, *, clustered: bool) -> None:
 
 async def _warn_if_not_durable(connection: PipelinedConnection, *, appends: bool) -> None:
     """Warn of a store that acknowledges a debit before it is on disk. It may be meant so."""
+    try:
+        (reply,) = await connection.ask(ASK_FSYNC)
+    except CommandRefused:
+        reply = None  # managed stores hide their configuration; their durability is theirs to state
+    doubt = durability_doubt(appends=appends, fsync=reply)
+    if doubt is not None:
+        logger.warning("%s", doubt)
+
+
+def durability_doubt(*, appends: bool, fsync: Sequence[bytes] | None) -> str | None:
+    """Return what a crash may cost: `fsync` is the reply to `ASK_FSYNC`, None if it is hidden."""
     if not appends:
-        logger.warning(
+        return (
             "the store keeps no append-only file: a crash forgets debits that were acknowledged; "
             "set appendonly yes and appendfsync always"
         )
-        return
-    try:
-        (reply,) = await connection.ask((b"CONFIG", b"GET", b"appendfsync"))
-    except CommandRefused:
-        return  # managed stores hide their configuration; their durability is theirs to state
-    if reply and reply[1] != b"always":
-        logger.warning(
-            "the store's appendfsync is %s: a power cut forgets the last debits that were "
-            "acknowledged; set appendfsync always",
-            reply[1].decode("ascii", "replace"),
+    if fsync and fsync[1] != b"always":
+        return (
+            f"the store's appendfsync is {fsync[1].decode('ascii', 'replace')}: a power cut "
+            "forgets the last debits that were acknowledged; set appendfsync always"
         )
+    return None

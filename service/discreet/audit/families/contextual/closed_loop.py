@@ -39,7 +39,7 @@ LEFT, RIGHT = 0.2, 0.8
 LINEAR = 4
 _CELLS = CellSpace(1).entries
 _WIDER = CellSpace(1).kept - _CELLS
-"""Sums of more than a cell: the whole cube's, and its halves'."""
+"""Sums of more than a cell: those of both halves."""
 _READ = 96
 _UNREAD = RESPONSE_BITS - _READ
 
@@ -80,13 +80,13 @@ class ContextualLoop:
         return [round((40 + 40 * s) * scale) for s, scale in zip(signs, scales, strict=True)]
 
     def _sign(self, k: int) -> int:
-        """Return 1 or -1 for the k-th number of a release; 0 for one of the whole cube."""
+        """Return 1 or -1 for the k-th number of a release."""
         if self._dimensions == LINEAR:
             return int((-1) ** (k + k // 16 + k // 32))
         item, within = divmod(k, 2 * (_WIDER + _CELLS))
         place, disliked = divmod(within, 2)
-        right = place - 1 if place < _WIDER else (place - _WIDER) // (_CELLS // 2)
-        return 0 if place == 0 else int((-1) ** (disliked + right + item))
+        right = place if place < _WIDER else (place - _WIDER) // (_CELLS // 2)
+        return int((-1) ** (disliked + right + item))
 
     def summary(self, model: ContextualModel) -> list[float]:
         """Return the released sums of both items, added up."""

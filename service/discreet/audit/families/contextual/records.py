@@ -16,6 +16,7 @@ from typing import Any
 from discreet.audit.claims import Claim, Finding, Method, PlantedFault
 from discreet.audit.enclosures import float_above
 from discreet.audit.scripted_noise import ConstantNoise
+from discreet.families.contextual.learning import ReleaseNoise
 from discreet.families.contextual.recommender import ContextualRecommender
 from discreet.families.contextual.spaces import LINEAR_PARTS
 from discreet.families.contract import Resources
@@ -101,23 +102,36 @@ def _pending(recommender: Any, context: tuple[float, ...], slot: int) -> Pending
 
 
 def examine_record(recommender: Any, dimensions: int) -> Finding:
-    """Compare the exact rho of replacing, adding or removing a record with its charge."""
+    """Compare the exact cost of replacing, adding or removing a record with its charge: in rho,
+    and in epsilon where Laplace noise hides it."""
     added = records(recommender, dimensions)
     pending = _pending(recommender, contexts(dimensions)[1], 0)
-    charged = {recommender.learn(pending, 0, reward).charge.nano_rho for reward in REWARDS}
-    claimed = Fraction(min(charged), NANO)
-    if len(charged) > 1:
+    charges = {recommender.learn(pending, 0, reward).charge for reward in REWARDS}
+    charge = min(charges)
+    claimed = Fraction(charge.nano_rho, NANO)
+    if len(charges) > 1:
         return Finding(float(claimed), math.inf, holds=False)
     noise = ConstantNoise()
     recommender.release(recommender.current.model, {}, noise)
-    scale = Fraction(min(noise.gaussian))
+    pure = bool(noise.laplace)
+    if pure == bool(noise.gaussian):
+        return Finding(float(claimed), math.inf, holds=False)
+
+    def length(record: Record) -> int:
+        return sum(abs(amount) if pure else amount**2 for amount in record.values())
+
     replaced = max(
-        sum((one.get(key, 0) - other.get(key, 0)) ** 2 for key in one.keys() | other.keys())
+        length({key: one.get(key, 0) - other.get(key, 0) for key in one.keys() | other.keys()})
         for one, other in product(added[1:], added[1:])
     )
-    alone = max(sum(amount**2 for amount in one.values()) for one in added)
-    measured = max(Fraction(replaced), Fraction(2 * alone)) / (2 * scale**2)
-    return Finding(float(claimed), float_above(measured), holds=measured <= claimed)
+    furthest = max(replaced, 2 * max(length(one) for one in added))
+    if not pure:
+        measured = furthest / (2 * Fraction(min(noise.gaussian)) ** 2)
+        return Finding(float(claimed), float_above(measured), holds=measured <= claimed)
+    epsilon = furthest / Fraction(min(noise.laplace))
+    measured = epsilon**2 / 2
+    holds = measured <= claimed and epsilon <= Fraction(charge.nano_epsilon, NANO)
+    return Finding(float(claimed), float_above(measured), holds=holds)
 
 
 def claims() -> Iterator[Claim]:
@@ -130,13 +144,19 @@ def claims() -> Iterator[Claim]:
         yield Claim(f"contextual, a record of {size} numbers: rho", Method.EXACT, look)
 
 
+def scaled_noise(recommender: ContextualRecommender, factor: float) -> None:
+    """Give a recommender so much of its noise, at the same price."""
+    event = recommender.release_noise.event
+    assert event is not None
+    recommender.release_noise = ReleaseNoise(replace(event, scale=event.scale * factor))
+
+
 class AddingOnlyNoise(ContextualRecommender):
     """Noise for a record that comes or goes, charged alike: one that is replaced moves further."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        deviation = self.release_noise.deviation / math.sqrt(2)
-        self.release_noise = replace(self.release_noise, deviation=deviation)
+        scaled_noise(self, 1 / math.sqrt(2))
 
 
 class UncountedProducts(ContextualRecommender):
@@ -145,8 +165,7 @@ class UncountedProducts(ContextualRecommender):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         constant, psi, _ = LINEAR_PARTS
-        deviation = self.release_noise.deviation * math.sqrt(constant + psi)
-        self.release_noise = replace(self.release_noise, deviation=deviation)
+        scaled_noise(self, math.sqrt(constant + psi))
 
 
 class LongerNumbers(ContextualRecommender):

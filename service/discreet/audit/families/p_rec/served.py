@@ -227,8 +227,8 @@ class UnpaidRuns(VotersRecommender):
 class UncountedRuns(VotersRecommender):
     """Lets one client begin as many runs as it likes: a window for every question."""
 
-    def _runs_account(self, client: str) -> bytes:
-        return super()._runs_account(client + os.urandom(8).hex())
+    def runs_account(self, client: str) -> bytes:
+        return super().runs_account(client + os.urandom(8).hex())
 
 
 class CheapLists(VotersRecommender):
