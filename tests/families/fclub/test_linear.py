@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.families.fclub.linear import inverted, positive, upper_bounds
+from discreet.families.fclub.linear import inverted, positive, products_of, upper_bounds
 
 
 def test_bounds_are_estimate_plus_width_times_norm() -> None:
@@ -18,6 +18,26 @@ def test_bounds_are_estimate_plus_width_times_norm() -> None:
     )
     assert np.allclose(many[0], bounds)
     assert np.allclose(many[1], [2.0, -1 + 4.0, -0.8 + 4 * norm])
+
+
+@pytest.mark.parametrize("order", [1, 2, 10, 40])
+def test_bounds_by_products_that_were_worked_out_ahead_are_the_same(order: int) -> None:
+    """Also where the squares are a small difference of large products."""
+    rng = np.random.default_rng(order)
+    items, estimate = rng.normal(size=(7, order)), rng.normal(size=(3, order))
+    drawn = rng.normal(size=(3, order + 5, order)) * np.logspace(0, 3, order)
+    inverse = np.linalg.inv(np.swapaxes(drawn, -1, -2) @ drawn + np.eye(order))
+    plain = upper_bounds(items=items, estimate=estimate, inverse=inverse, width=0.7)
+    products = products_of(items)
+    assert products is not None
+    quick = upper_bounds(
+        items=items, estimate=estimate, inverse=inverse, width=0.7, products=products
+    )
+    assert np.abs(quick - plain).max() < 1e-12
+
+
+def test_products_of_very_many_items_are_not_worked_out_ahead() -> None:
+    assert products_of(np.zeros((100_000, 3))) is None
 
 
 @pytest.mark.parametrize("order", [1, 2, 12, 13, 40, 63])

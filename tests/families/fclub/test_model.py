@@ -197,7 +197,7 @@ def test_a_recommendation_carries_what_was_shown() -> None:
     assert len(held.note) == 3 * note_bytes(D)
     for place, item in enumerate(decision.items):
         assert position_of(held, item, dimensions=D) == place
-        steps = features_shown(held, place, dimensions=D)
+        steps = np.frombuffer(features_shown(held, place, D), dtype="<i2")
         assert steps.tolist() == question().steps[IDS.index(item)].tolist()
     with pytest.raises(InvalidArgument, match="must name the item"):
         position_of(held, None, dimensions=D)
@@ -205,6 +205,8 @@ def test_a_recommendation_carries_what_was_shown() -> None:
         position_of(held, "elsewhere", dimensions=D)
     with pytest.raises(UnknownDecision):
         position_of(held, decision.items[0], dimensions=D + 1)
+    with pytest.raises(UnknownDecision):
+        features_shown(held, 0, D + 1)
 
 
 def test_an_empty_recommendation_takes_no_feedback() -> None:

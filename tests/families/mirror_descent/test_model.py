@@ -186,6 +186,20 @@ def test_answers_that_explore_are_in_random_order() -> None:
     assert {order[0] for order in places(explored)} == {0, 1, 2}
 
 
+def test_private_answers_that_explore_are_any_items_and_have_the_odds_of_both_ways() -> None:
+    """A share of 1: 3,000 answers name each of three items first 1,000 times, within 5 deviations
+    of 26. An item drawn 30% too often would be 300 off."""
+    model, noise = model_of([9.0, 1.0, 0, 0]), SeededNoise(2)
+    explored = ranking(2.0, exploration=1.0).rank(model, [question(ITEMS)] * 3_000, noise)
+    assert {tuple(sorted(order)) for order in places(explored)} == {(0, 1, 2)}
+    firsts = Counter(order[0] for order in places(explored))
+    assert all(abs(count - 1_000) < 5 * 26 for count in firsts.values())
+    mixed = ranking(2.0, exploration=0.5)
+    law = mixed.law(model, question(ITEMS))
+    for first, *_ in mixed.rank(model, [question(ITEMS)] * 60, noise):
+        assert first.propensity == pytest.approx(law[first.slot])
+
+
 def test_a_private_draw_has_the_odds_of_the_exponential_mechanism() -> None:
     """Two candidates at both ends of the reach: odds of e^(1/2 epsilon); 4,000 draws, 4 deviations.
 

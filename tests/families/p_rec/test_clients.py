@@ -108,7 +108,7 @@ async def test_memory_is_bounded(bench: Bench) -> None:
     await bench.full_round("one")
     await bench.full_round("two")
     clients = bench.recommender.clients
-    size = 3 * ClientState(ClientHistory()).held_bytes
+    size = 3 * ClientState(ClientHistory(), b"page").held_bytes
     held = clients._states
     held.most = size
     for number in range(8):

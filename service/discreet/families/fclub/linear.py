@@ -3,16 +3,43 @@
 import numpy as np
 import numpy.typing as npt
 
+from discreet.families.fclub.sums import folded, triangle
+
 Floats = npt.NDArray[np.float64]
 
 _SMALL = 12
 """Rows up to which a matrix is inverted as a whole."""
 
 
-def upper_bounds(*, items: Floats, estimate: Floats, inverse: Floats, width: float) -> Floats:
+_MOST_PRODUCTS = 1 << 18
+"""Numbers that are worked out ahead for the items of a catalogue: two megabytes."""
+
+
+def products_of(items: Floats) -> Floats | None:
+    """Return the products of each item's coordinates, by which the squares of `upper_bounds` are
+    one multiplication for many estimates; None if there would be too many."""
+    rows, columns = triangle(items.shape[-1])
+    if len(items) * len(rows) > _MOST_PRODUCTS:
+        return None
+    # Those off the diagonal stand for two entries of a symmetric matrix.
+    twice = np.where(rows == columns, 1.0, 2.0)
+    return np.ascontiguousarray((items[:, rows] * items[:, columns] * twice).T)
+
+
+def upper_bounds(
+    *,
+    items: Floats,
+    estimate: Floats,
+    inverse: Floats,
+    width: float,
+    products: Floats | None = None,
+) -> Floats:
     """Return x.estimate + width * |x|_inverse for every row x of `items`; a row for each of many
-    estimates."""
-    squares = np.add.reduce((items @ inverse) * items, axis=-1)
+    estimates. `products` are those of `items`, if they were worked out ahead."""
+    if products is None:
+        squares: Floats = np.add.reduce((items @ inverse) * items, axis=-1)
+    else:
+        squares = folded(inverse) @ products
     bounds: Floats = estimate @ items.T + width * np.sqrt(np.maximum(squares, 0.0))
     return bounds
 

@@ -19,7 +19,6 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from discreet.errors import InvalidArgument, UnknownDecision
 from discreet.families.choice import UtilityChoice, filled
@@ -170,7 +169,9 @@ class ClusterQuestion(Question):
     steps: Coordinates
     features: Floats
     notes: Sequence[bytes] | None = None
-    """What recommendation ids carry of each row, if it was worked out ahead."""
+    """What recommendation ids carry of each row, if it was worked out ahead,"""
+    products: Floats | None = None
+    """and the products of the features (`linear.products_of`)."""
 
     def note(self, row: int) -> bytes:
         """Return what a recommendation id carries of a row."""
@@ -252,23 +253,26 @@ class Ranking:
             together.setdefault(id(question.features), []).append(row)
         chosen: list[tuple[Choice, ...]] = [()] * len(questions)
         for rows in together.values():
-            items = questions[rows[0]].features
+            items, products = questions[rows[0]].features, questions[rows[0]].products
             at_once = max(1, _BLOCK_NUMBERS // max(1, items.size))
             for start in range(0, len(rows) if len(items) else 0, at_once):
                 some = rows[start : start + at_once]
-                worth = self._utilities(preferences.rows(some), items)
+                worth = self._utilities(preferences.rows(some), items, products)
                 limits = [questions[row].limit for row in some]
                 for row, drawn in zip(some, choice.draw_each(worth, limits, noise), strict=True):
                     chosen[row] = drawn
         return chosen
 
-    def _utilities(self, preferences: Preferences, items: Floats) -> Floats:
+    def _utilities(
+        self, preferences: Preferences, items: Floats, products: Floats | None = None
+    ) -> Floats:
         """Return what each item is worth, a row for each of the users."""
         bounds = upper_bounds(
             items=items,
             estimate=preferences.estimate,
             inverse=preferences.covariance,
             width=self.exploration,
+            products=products,
         )
         utilities: Floats = self.own.encoding.baseline + bounds
         return utilities
@@ -310,6 +314,10 @@ def _decision(
     personalised: bool,
     reason: str | None,
 ) -> Decision:
+    if len(chosen) == 1:
+        ((row, share),) = chosen
+        shown = (question.ids[row],)
+        return Decision(shown, (Choice(0, share),), personalised, question.note(row), reason)
     rows = [choice.slot for choice in chosen]
     return Decision(
         items=tuple([question.ids[row] for row in rows]),
@@ -354,16 +362,20 @@ def position_of(pending: PendingDecision, item: str | None, *, dimensions: int) 
     raise InvalidArgument("item", "is not one of the items of this recommendation")
 
 
-def features_shown(
-    pending: PendingDecision, position: int, *, dimensions: int
-) -> npt.NDArray[np.int16]:
-    """Return the features, in steps, that an item had when it was recommended."""
-    entry = _entries(pending, dimensions)[position]
-    return np.frombuffer(entry[ID_BYTES:], dtype="<i2").astype(np.int16)
+def features_shown(pending: PendingDecision, position: int, dimensions: int) -> bytes:
+    """Return the features that an item had when it was recommended: steps, two bytes each."""
+    size = _entry_bytes(pending, dimensions)
+    return pending.note[position * size + ID_BYTES : (position + 1) * size]
 
 
-def _entries(pending: PendingDecision, dimensions: int) -> list[bytes]:
+def _entry_bytes(pending: PendingDecision, dimensions: int) -> int:
+    """Return how long what a note says of each item is."""
     size = note_bytes(dimensions)
     if len(pending.note) != size * len(pending.choices):
         raise UnknownDecision("the recommender that made this recommendation has changed")
+    return size
+
+
+def _entries(pending: PendingDecision, dimensions: int) -> list[bytes]:
+    size = _entry_bytes(pending, dimensions)
     return [pending.note[start : start + size] for start in range(0, len(pending.note), size)]

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Sequence
-from functools import partial
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from discreet.families.fclub.codec import pack
 from discreet.families.fclub.document import FederatedClustersDocument
 from discreet.families.fclub.features import Coordinates, coordinates, decoded
 from discreet.families.fclub.learning import FederatedClusters, Reading
+from discreet.families.fclub.linear import Floats, products_of
 from discreet.families.fclub.model import (
     ClusterModel,
     ClusterQuestion,
@@ -55,11 +56,12 @@ from discreet.state.stores import EXACT, OWN, Vector
 from discreet.state.tombstones import Tombstones
 
 NOT_LEARNED = Receipt(duplicate=False, learned=False)
+_MOST_PRICES = 256
 MOST_NOTE_BYTES = 10_000
 """Of what a token carries about the items that it recommends: a token has 16,384 letters."""
 
 
-_Offered = tuple[tuple[str, ...], Coordinates, npt.NDArray[np.float64], Sequence[bytes] | None]
+_Offered = tuple[tuple[str, ...], Coordinates, Floats, Sequence[bytes] | None, Floats | None]
 """What a question may be answered with, as `ClusterQuestion` has it."""
 
 
@@ -84,6 +86,7 @@ class ClusterRecommender(Recommender[ClusterModel]):
             choice = UtilityChoice(answers.epsilon, answers.personal_slots)
             self.answers_budget = BudgetPolicy.of(answers.budget)
             self.refuses = answers.on_exhausted == "refuse"
+        self._price_of = lru_cache(maxsize=_MOST_PRICES)(self._priced)
         self._lesson_charge = FREE
         self._exchange: LocalExchange | None = None
         self.reading: Reading[Any] = (
@@ -106,8 +109,9 @@ class ClusterRecommender(Recommender[ClusterModel]):
         self._row_of = {item.id: place for place, item in enumerate(document.items)}
         self._shown = tuple(item.id for item in document.items if not item.hidden)
         self._hidden = frozenset(item.id for item in document.items if item.hidden)
-        ids, steps, features, _ = self._features_of(self._shown)
-        self._catalogue: _Offered = (ids, steps, features, tuple(map(note_of, ids, steps)))
+        ids, steps, features, *_ = self._features_of(self._shown)
+        notes = tuple(map(note_of, ids, steps))
+        self._catalogue: _Offered = (ids, steps, features, notes, products_of(features))
         merging = self.reading if isinstance(self.reading, GlobalReading) else None
         self.offer(UpdatesFromServers(self, reading=merging, members=document.members))
         if self.is_local and document.global_server is not None:
@@ -220,11 +224,11 @@ class ClusterRecommender(Recommender[ClusterModel]):
             raise InvalidArgument("candidates", "no candidate is a visible item or has features")
         ids = tuple(one for one in rows if one not in excluded)
         steps = np.array([rows[one] for one in ids], dtype=np.int16).reshape(-1, self.dimensions)
-        return ids, steps, decoded(steps), None
+        return ids, steps, decoded(steps), None, None
 
     def _features_of(self, ids: tuple[str, ...]) -> _Offered:
         steps = self._steps[np.array([self._row_of[one] for one in ids], dtype=np.intp)]
-        return ids, steps, decoded(steps), None
+        return ids, steps, decoded(steps), None, None
 
     def _coordinates(self, features: Any, field: str) -> Coordinates:
         if features is None:
@@ -235,8 +239,10 @@ class ClusterRecommender(Recommender[ClusterModel]):
     def price(self, question: Question) -> Charge:
         """Return the price of the draws: it depends on how many items there are."""
         assert isinstance(question, ClusterQuestion)
-        choice = self._ranking.choice
-        events = choice.events(available=len(question.ids), limit=question.limit)
+        return self._price_of(len(question.ids), question.limit)
+
+    def _priced(self, available: int, limit: int) -> Charge:
+        events = self._ranking.choice.events(available=available, limit=limit)
         if not events:
             return FREE
         return EXACT if self.answers_budget is None else self.answers_budget.charge(events)
@@ -301,34 +307,35 @@ class ClusterRecommender(Recommender[ClusterModel]):
         Looked up before, so that such feedback is not added, and after, so that what was added
         while an erasure passed is erased with it.
         """
-        late = await self._late(many)
-        timely = [one for one, is_late in zip(many, late, strict=True) if not is_late]
-        learned = iter(await super().record_feedback(timely) if timely else ())
-        receipts = [NOT_LEARNED if is_late else next(learned) for is_late in late]
-        for place, is_late in enumerate(await self._late(many)):
+        look = self._tombstones.looking([self.made_at(one.pending) for one in many])
+        late = await look.covered()
+        if any(late):
+            timely = [one for one, is_late in zip(many, late, strict=True) if not is_late]
+            learned = iter(await super().record_feedback(timely) if timely else ())
+            receipts = [NOT_LEARNED if is_late else next(learned) for is_late in late]
+        else:
+            receipts = await super().record_feedback(many)
+        for place, is_late in enumerate(await look.covered()):
             if is_late and not late[place]:
                 principal = many[place].pending.principal
                 await self.store.forget_own(generation=self.generation, principal=principal)
                 receipts[place] = NOT_LEARNED
         return receipts
 
-    def _late(self, many: Sequence[PendingFeedback]) -> Awaitable[list[bool]]:
-        return self._tombstones.cover([self.made_at(one.pending) for one in many])
-
     def lessons(
         self, many: Sequence[tuple[PendingDecision, int, float]]
     ) -> list[Lesson | DiscreetError]:
         """Return what rewards put behind the clients' own sums."""
         shown = [
-            tried(partial(features_shown, dimensions=self.dimensions), pending, position)
+            tried(features_shown, pending, position, self.dimensions)
             for pending, position, _ in many
         ]
-        known = [row for row, one in enumerate(shown) if not isinstance(one, DiscreetError)]
-        steps = np.array([shown[row] for row in known], dtype=np.int16)
+        known = [row for row, one in enumerate(shown) if isinstance(one, bytes)]
+        steps = np.frombuffer(b"".join([one for one in shown if isinstance(one, bytes)]), "<i2")
         rewards = np.array([many[row][2] for row in known])
         added = self._ranking.own.rows(steps.reshape(-1, self.dimensions), rewards)
         lessons = iter([Lesson({OWN: one}, self._lesson_charge) for one in added])
-        return [one if isinstance(one, DiscreetError) else next(lessons) for one in shown]
+        return [next(lessons) if isinstance(one, bytes) else one for one in shown]
 
     # Releasing.
 

@@ -18,7 +18,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from discreet.families.choice import UtilityChoice
+from discreet.families.choice import (
+    COIN_BYTES,
+    COIN_SIDES,
+    UtilityChoice,
+    uniform_integers,
+)
 from discreet.families.mirror_descent.sparse import (
     Crossing,
     Floats,
@@ -27,13 +32,13 @@ from discreet.families.mirror_descent.sparse import (
     joined,
 )
 from discreet.families.questions import Choice, Question
+from discreet.privacy.draw import draw_below
 from discreet.privacy.noise import NoiseSource
 
 Weights = npt.NDArray[np.float32]
 Gradients = npt.NDArray[np.floating]
 
 _HEAD = struct.Struct("<dd")
-_COIN_BITS = 32
 _MOST_CROSSED = 2**20
 """Numbers that are worked out ahead for a catalogue."""
 _SEED_BITS = 64
@@ -256,25 +261,41 @@ class MirrorRanking:
         """Return what each row of margins is answered with."""
         coins = [False] * len(limits)
         if self.exploration:
-            side = self.exploration * 2**_COIN_BITS
-            coins = [noise.bits(_COIN_BITS) < side for _ in limits]
-        drawn: list[tuple[Choice, ...]] = []
-        if not choice.by_order and model.nonzeros:
-            # For all of them, whether they explore or not. The order of equals makes no difference
-            # to a draw by weights.
-            utilities = _utilities(model, margins, choice)
-            drawn = choice.draw_each(utilities, limits, noise)
-            alike = self.exploration / margins.shape[1]
-            drawn = [
-                (Choice(first.slot, alike + (1.0 - self.exploration) * first.propensity), *others)
-                for first, *others in drawn
+            side = self.exploration * COIN_SIDES
+            coins = [tossed < side for tossed in uniform_integers(noise, len(limits), COIN_BYTES)]
+        if choice.by_order or not model.nonzeros:
+            return [
+                self._in_random_order(model, margins[row], limits[row], choice, explores, noise)
+                for row, explores in enumerate(coins)
             ]
+        # For all of them, whether they explore or not. The order of equals makes no difference to
+        # a draw by weights.
+        drawn = choice.draw_each(_utilities(model, margins, choice), limits, noise)
+        if not self.exploration:
+            return drawn
+        alike, rest = self.exploration / margins.shape[1], 1.0 - self.exploration
         return [
-            drawn[row]
-            if drawn and not explores
-            else self._in_random_order(model, margins[row], limits[row], choice, explores, noise)
-            for row, explores in enumerate(coins)
+            self._explored(model, margins[row], limits[row], choice, noise)
+            if explores
+            else (Choice(first.slot, alike + rest * first.propensity), *others)
+            for row, (explores, (first, *others)) in enumerate(zip(coins, drawn, strict=True))
         ]
+
+    def _explored(
+        self,
+        model: MirrorModel,
+        margins: Floats,
+        limit: int,
+        choice: UtilityChoice,
+        noise: NoiseSource,
+    ) -> tuple[Choice, ...]:
+        """Return different places, each as likely as any other."""
+        left = list(range(len(margins)))
+        alike = 1.0 / len(left)
+        count = min(choice.most_drawn(limit), len(left))
+        first, *others = [left.pop(draw_below(len(left), noise)) for _ in range(count)]
+        share = float(self._law(model, margins, choice)[first])
+        return (Choice(first, share), *[Choice(place, alike) for place in others])
 
     def _in_random_order(
         self,

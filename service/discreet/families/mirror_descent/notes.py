@@ -20,6 +20,7 @@ MOST_NOTE = 11_000
 ID_BYTES = 8
 
 _HEAD = struct.Struct("<?H")
+_CATALOGUED = _HEAD.pack(False, 0)
 _COUNT = struct.Struct("<H")
 _ENTRY = 8
 """Bytes of one feature."""
@@ -33,8 +34,10 @@ class FeatureNote(NamedTuple):
 
     def encode(self, size: int = 0) -> bytes:
         """Return the note as bytes, filled up to `size`."""
-        items = self.items or ()
-        note = _HEAD.pack(self.items is not None, len(items)) + _write(self.client)
+        if self.items is None:
+            return (_CATALOGUED + _write(self.client)).ljust(size, b"\0")
+        items = self.items
+        note = _HEAD.pack(True, len(items)) + _write(self.client)
         for digest, row in items:
             note += digest + _write(row)
         return note.ljust(size, b"\0")

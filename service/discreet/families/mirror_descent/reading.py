@@ -33,6 +33,7 @@ from discreet.families.stored import Slots, StoredDocument
 
 NO_FEATURES = SparseRow((), ())
 _NO_SLOTS: Slots = np.zeros(0, dtype=np.intp)
+_EMPTY_NOTE = note_size(client=0)
 
 RecordParts = tuple[SparseRow, SparseRow | int]
 """What a record is made of: a client's features, and an item's or where they are."""
@@ -76,7 +77,14 @@ class QuestionReader:
         self._row_of[slots] = np.arange(len(slots))
         shown = self._with_features(available(exclude=(), candidates=None))
         self._everything = self._catalogue.take(self._row_of[shown]), shown
+        self.shown: list[int] = shown.tolist()
+        """The slots of the whole catalogue that may be shown, in plain numbers."""
         self._longest = int(self._everything[0].lengths.max(initial=0))
+        # For each question, and each record: what numpy would take longer to look up.
+        self._rows: list[int] = self._row_of.tolist()
+        self._row_lengths: list[int] = self._catalogue.lengths.tolist()
+        told = self._most if self.crossing is not None else 0
+        self._full_note = note_size(client=told)
 
     def _with_features(self, slots: Slots) -> Slots:
         return slots[self._row_of[slots] >= 0]
@@ -90,12 +98,15 @@ class QuestionReader:
         refuse_unused(ask, uses=("features",))
         features = self._client(ask.features)
         given = ask.candidates
-        inline = [one for one in given or () if isinstance(one, Candidate)]
         ids: tuple[str, ...] | None = None
-        whole = given is None and not ask.exclude
-        if whole:
+        if given is None and not ask.exclude:
             rows, slots = self._everything
-        elif given is not None and inline:
+            personal = ask.features is not None
+            whole = MirrorQuestion(client, ask.limit, features, rows, slots, None, personal, True)
+            self._require_room(whole)
+            return whole
+        inline = [one for one in given or () if isinstance(one, Candidate)]
+        if given is not None and inline:
             if len(inline) != len(given):
                 raise InvalidArgument("candidates", "must be ids, or all have features")
             rows, ids = self._inline(inline, ask.exclude)
@@ -112,7 +123,6 @@ class QuestionReader:
             slots=slots,
             ids=ids,
             personal=ask.features is not None or ids is not None,
-            whole=whole,
         )
         self._require_room(question)
         return question
@@ -170,11 +180,13 @@ class QuestionReader:
 
     def note_size(self, question: MirrorQuestion) -> int:
         """Return the bytes of the note of an answer: by public facts, if answers are private."""
+        if self._hides_lengths and question.ids is None:
+            return self._full_note if question.personal else _EMPTY_NOTE
         client, shown = len(question.features.indices), min(question.limit, len(question))
         items: list[int] = []
         if self._hides_lengths:
             client = self._most if question.personal and self.crossing is not None else 0
-            items = [] if question.ids is None else [self._most] * shown
+            items = [self._most] * shown
         elif question.ids is not None:
             items = np.sort(question.rows.lengths)[::-1][:shown].tolist()
         return note_size(client=client, items=items)
@@ -201,12 +213,12 @@ class QuestionReader:
         if note.items is not None:
             return note.client, note.items[position][1]
         slot = pending.choices[position].slot
-        row = int(self._row_of[slot]) if slot < len(self._row_of) else -1
+        row = self._rows[slot] if slot < len(self._rows) else -1
         if row < 0:
             raise InvalidArgument("recommendation_id", "its item has no features any more")
         # The item may have been given more since. Alone in its fault: others are learned with it.
-        start, end = self._catalogue.offsets[row : row + 2].tolist()
-        if self.crossing is not None and _crossed(note.client, end - start) > MOST_NONZEROS:
+        length = self._row_lengths[row]
+        if self.crossing is not None and _crossed(note.client, length) > MOST_NONZEROS:
             raise InvalidArgument("recommendation_id", "its item has too many features by now")
         return note.client, row
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import struct
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,6 +63,7 @@ ROUND_SECONDS = 60.0
 """How long a mixing round may take before another worker may begin one."""
 
 _BASE = struct.Struct("<Q")
+_MOST_PRICES = 256
 
 
 class MirrorDescentRecommender(Recommender[MirrorModel]):
@@ -83,6 +85,7 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
             self._choice = chosen_by(answers.epsilon, answers.personal_slots)
             self.answers_budget = BudgetPolicy.of(answers.budget)
             self.refuses = answers.on_exhausted == "refuse"
+        self._price_of = lru_cache(maxsize=_MOST_PRICES)(self._priced)
         private = None if isinstance(feedback, str) else feedback
         self.learner = MirrorLearner(
             dimension=document.features.size,
@@ -135,7 +138,10 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
         assert isinstance(question, MirrorQuestion)
         if not (question.personal and self.current.model.nonzeros):
             return FREE
-        events = self._choice.events(available=len(question), limit=question.limit)
+        return self._price_of(len(question), question.limit)
+
+    def _priced(self, available: int, limit: int) -> Charge:
+        events = self._choice.events(available=available, limit=limit)
         if not events:
             return FREE
         return EXACT if self.answers_budget is None else self.answers_budget.charge(events)
@@ -151,11 +157,14 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
         asked = [one for one in questions if isinstance(one, MirrorQuestion)]
         ranked = self.ranking.rank(model, asked, noise)
         short = [
-            row for row, one in enumerate(asked) if len(ranked[row]) < min(one.limit, len(one))
+            row
+            for row, (one, drawn) in enumerate(zip(asked, ranked, strict=True))
+            if len(drawn) < one.limit and len(drawn) < len(one)
         ]
-        anybody = self.ranking.rank(model, [without_client(asked[row]) for row in short], noise)
-        for row, rest in zip(short, anybody, strict=True):
-            ranked[row] = filled(ranked[row], rest, asked[row].limit)
+        if short:
+            anybody = self.ranking.rank(model, [without_client(asked[row]) for row in short], noise)
+            for row, rest in zip(short, anybody, strict=True):
+                ranked[row] = filled(ranked[row], rest, asked[row].limit)
         return [
             self._decision(question, choices, *self._judged(model, question))
             for question, choices in zip(asked, ranked, strict=True)
@@ -213,14 +222,20 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
         personalised: bool,
         reason: str | None,
     ) -> Decision:
+        size = self._reader.note_size(question)
+        if question.whole and len(choices) == 1:
+            ((place, share),) = choices
+            slot = self._reader.shown[place]
+            note = FeatureNote(question.features, None).encode(size)
+            return Decision((self.id_of[slot],), (Choice(slot, share),), personalised, note, reason)
         places = [choice.slot for choice in choices]
         carried = None
         if question.ids is None:
             slots = [int(question.slots[place]) for place in places]
-            items = tuple(self.id_of[slot] for slot in slots)
+            items = tuple([self.id_of[slot] for slot in slots])
         else:
             slots = list(range(len(places)))
-            items = tuple(question.ids[place] for place in places)
+            items = tuple([question.ids[place] for place in places])
             carried = [
                 (id_digest(item), question.rows.row(place))
                 for item, place in zip(items, places, strict=True)
@@ -228,10 +243,13 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
         return Decision(
             items=items,
             choices=tuple(
-                Choice(slot, choice.propensity) for slot, choice in zip(slots, choices, strict=True)
+                [
+                    Choice(slot, choice.propensity)
+                    for slot, choice in zip(slots, choices, strict=True)
+                ]
             ),
             personalised=personalised,
-            note=FeatureNote(question.features, carried).encode(self._reader.note_size(question)),
+            note=FeatureNote(question.features, carried).encode(size),
             reason=reason,
         )
 

@@ -15,6 +15,7 @@ erasure that comes first leaves it nowhere to go; one that comes later finds it.
 request begins a history, the client's erasures are counted before and after (`state.tombstones`).
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -48,10 +49,10 @@ _UNANSWERED = NothingToRecommend("nothing was decided for this question")
 
 @dataclass(slots=True, eq=False)
 class VotersQuestion(Question):
-    """A question about a round; None: the client's next one. `runs` counts the client's runs."""
+    """A question about a round; None: the client's next one. `name` is the client's id."""
 
     round: str | None
-    runs: bytes
+    name: str
 
 
 class DrawingRecommender(Recommender[RunParameters]):
@@ -67,6 +68,10 @@ class DrawingRecommender(Recommender[RunParameters]):
     population: bytes
     """and whose ledger that is."""
     clients: ClientStates
+
+    @abstractmethod
+    def runs_account(self, client: str) -> bytes:
+        """Return the account of a client's runs in the window that is now."""
 
     async def answer(
         self,
@@ -157,7 +162,7 @@ class DrawingRecommender(Recommender[RunParameters]):
                 slots = [choice.slot for choice in decision.choices]
                 answer = ClientAnswer.new(one.round.number, slots, decision.personalised)
                 drawn.append((row, decision, (questions[row].client, one, begun.get(row), answer)))
-        writing = self.store.write_pages([clients.writing(*what) for _, _, what in drawn])
+        writing = self.store.write_pages([clients.writing(*what[1:]) for _, _, what in drawn])
         # Read after the debits of all these answers.
         reading = self.store.ledgers([self.population])
         written = await writing
@@ -252,7 +257,7 @@ class DrawingRecommender(Recommender[RunParameters]):
         own = Limit(nano_epsilon=most, nano_rho=most)
         outcomes: list[bool | DiscreetError] = [True] * len(runs)
         for accounts, charge, limit in (
-            ([question.runs for question, _ in runs], _ONE_RUN, own),
+            ([self.runs_account(question.name) for question, _ in runs], _ONE_RUN, own),
             ([self.population] * len(runs), self.run_charge, self.voters_budget.limit),
         ):
             due = [row for row, outcome in enumerate(outcomes) if outcome is True]

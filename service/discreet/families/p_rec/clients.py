@@ -58,6 +58,8 @@ class ClientState:
     """
 
     history: ClientHistory
+    page: bytes
+    """The name of the page that the history stands on."""
     credits: Credits | None = None
     basis: tuple[int, int] = (0, 0)
     replayed: int = 0
@@ -153,10 +155,13 @@ class ClientStates:
     async def read_each(self, clients: Sequence[bytes]) -> list[ClientState | None]:
         """Return several clients as the store has them now; None for those without a history."""
         store = self._store
-        known = [self._states.get(client) or ClientState(ClientHistory()) for client in clients]
+        known = [
+            self._states.get(client) or ClientState(ClientHistory(), self.page(client))
+            for client in clients
+        ]
         positions = [state.history.settled for state in known]
         reading = store.read_pages(
-            pages=list(map(self.page, clients)),
+            pages=[state.page for state in known],
             head=MARK_BYTES,
             starts=list(map(ClientHistory.offset_of, positions)),
         )
@@ -193,17 +198,15 @@ class ClientStates:
         for listed in listing:
             await listed
         marks = [os.urandom(MARK_BYTES) for _ in clients]
+        pages = list(map(self.page, clients))
         begun = await store.write_pages(
-            [
-                PageWrite(self.page(client), 0, mark, long=0)
-                for client, mark in zip(clients, marks, strict=True)
-            ]
+            [PageWrite(page, 0, mark, long=0) for page, mark in zip(pages, marks, strict=True)]
         )
         states: list[ClientState | None] = []
-        for mark, count, written in zip(marks, erasures, begun, strict=True):
+        for page, mark, count, written in zip(pages, marks, erasures, begun, strict=True):
             if isinstance(written, DiscreetError):
                 raise written
-            fresh = ClientState(ClientHistory(mark), erasures=count)
+            fresh = ClientState(ClientHistory(mark), page, erasures=count)
             states.append(fresh if written.done else None)
         return states
 
@@ -328,14 +331,13 @@ class ClientStates:
                 return one
         raise NothingToRecommend("there is no round that this client has not been answered from")
 
-    def writing(
-        self, client: bytes, own: OwnRound, begun: RunRecord | None, answer: ClientAnswer
-    ) -> PageWrite:
+    @staticmethod
+    def writing(own: OwnRound, begun: RunRecord | None, answer: ClientAnswer) -> PageWrite:
         """Return how an answer is written behind what was read, if that still stands there.
 
         The mark is a guard, so that nothing follows from one history to the next.
         """
-        page, history = self.page(client), own.history
+        page, history = own.state.page, own.history
         content = answer.encode() if begun is None else begun.encode() + answer.encode()
         mark, length = (0, history.mark), history.length
         if own.passed is None:

@@ -83,7 +83,7 @@ class ClientAnswer(NamedTuple):
     @property
     def chosen(self) -> tuple[int, ...]:
         """The places of its objects."""
-        return tuple(one.chosen for one in self.records)
+        return tuple([one.chosen for one in self.records])
 
     @property
     def used_votes(self) -> bool:
@@ -116,6 +116,8 @@ class ClientAnswer(NamedTuple):
 
     def passed_over(self) -> "ClientAnswer":
         """Return it as it stands once the client goes on: no more opinions are taken."""
+        if len(self.records) == 1 and self.records[0].opinion is _PENDING:
+            return ClientAnswer((self.records[0].with_opinion(ClientOpinion.SKIPPED),))
         return ClientAnswer(
             tuple(
                 one.with_opinion(ClientOpinion.SKIPPED) if one.opinion is _PENDING else one
@@ -125,6 +127,8 @@ class ClientAnswer(NamedTuple):
 
     def encode(self) -> bytes:
         """Return its records."""
+        if len(self.records) == 1:
+            return self.records[0].encode()
         return b"".join([one.encode() for one in self.records])
 
 

@@ -9,6 +9,7 @@ from discreet.errors import (
 )
 from discreet.families.budgets import UNPROTECTED, BudgetPolicy, PrivacyReport
 from discreet.families.cards import GuaranteeCard
+from discreet.families.contract import tried
 from discreet.families.observer import FamilyGauge
 from discreet.families.p_rec.answering import DrawingRecommender, VotersQuestion
 from discreet.families.p_rec.clients import ClientStates, tried_awaiting
@@ -93,14 +94,12 @@ class VotersRecommender(DrawingRecommender):
         if ask.limit > self.document.most_shown:
             most = f"must be at most {self.document.most_shown}, the recommender's most_shown"
             raise InvalidArgument("limit", f"{most}: so many objects of an answer are paid for")
-        for field, given in (("exclude", ask.exclude), ("candidates", ask.candidates is not None)):
-            if given:
-                raise InvalidArgument(field, "is not used by this recommender; leave it out")
-        return VotersQuestion(
-            self.principal(ask.client), ask.limit, ask.round, self._runs_account(ask.client)
-        )
+        if ask.exclude or ask.candidates is not None:
+            field = "exclude" if ask.exclude else "candidates"
+            raise InvalidArgument(field, "is not used by this recommender; leave it out")
+        return VotersQuestion(self.principal(ask.client), ask.limit, ask.round, ask.client)
 
-    def _runs_account(self, client: str) -> bytes:
+    def runs_account(self, client: str) -> bytes:
         """Return the account of a client's runs in the window that is now."""
         window = int(self.clock() // self.document.client_runs.window_seconds)
         return self.principal(f"{_RUNS}{window} {client}")
@@ -134,19 +133,17 @@ class VotersRecommender(DrawingRecommender):
         ]
         written = iter(await self.store.write_pages(writes))
         return [
-            told
-            if isinstance(told, DiscreetError)
-            else await tried_awaiting(self._told(one, told, next(written)))
-            for one, told in zip(many, opinions, strict=True)
+            told if isinstance(told, DiscreetError) else tried(self._told, told, next(written))
+            for told in opinions
         ]
 
-    async def _told(
-        self, one: PendingFeedback, told: WrittenOpinion, written: Written | DiscreetError
+    def _told(
+        self, told: WrittenOpinion, written: Written | DiscreetError
     ) -> Receipt | DiscreetError:
         if isinstance(written, DiscreetError):
             return written
         learned = Learned(told.outcome(written), True, NO_CHARGE, Ledger())
-        return await self._receipt(one, learned)
+        return self._receipt(learned)
 
     async def _opinion(self, one: PendingFeedback) -> WrittenOpinion:
         pending, opinion = one.pending, opinion_of(one.feedback.reward)

@@ -28,6 +28,10 @@ class Remembered(Generic[K, V]):
 
     def put(self, name: K, value: V, size: int = 1) -> None:
         """Remember a value in place of what there was, unless it is too large for all of this."""
+        held = self._held.get(name)
+        if held is not None and held[0] is value and held[1] == size:
+            self._held.move_to_end(name)
+            return
         self.drop(name)
         if size > self.most:
             return
