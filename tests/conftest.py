@@ -4,8 +4,10 @@ import gc
 import os
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
+from httpx._transports import default as httpx_transports
 from hypothesis import HealthCheck, settings
 
 from tests.requirements import (  # noqa: F401 - pytest finds hooks and fixtures by name
@@ -42,6 +44,18 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def authorities_are_read_once() -> Iterator[None]:
+    """Let all of httpx's clients share what it makes of the certificate authorities.
+
+    It reads them anew for every client, 20 ms of CPU, and tests make a client for a question.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        once = cache(httpx_transports.create_ssl_context)
+        patch.setattr(httpx_transports, "create_ssl_context", once)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -101,9 +101,27 @@ def run_pytest(arguments: Sequence[str]) -> RunRecord:
         return RunRecord(**{**json.loads(path.read_text()), "code": code})
 
 
+def compile_tests(arguments: Sequence[str]) -> None:
+    """Let one process read and compile all tests: each of several would do it for itself, at once.
+
+    Whatever is wrong with them is for the run itself to say.
+    """
+    environment = os.environ.copy()
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-qq", *arguments]
+    subprocess.run(
+        command,
+        env=environment,
+        check=False,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
 def run_tests(arguments: Sequence[str]) -> int:
     """Run the tests side by side, then once more what failed; return the exit code."""
     began = time.monotonic()
+    compile_tests(arguments)
     first = run_pytest([*SIDE_BY_SIDE, *arguments])
     failed = first.failed
     if first.code != pytest.ExitCode.TESTS_FAILED or first.outlived or not failed:

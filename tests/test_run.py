@@ -77,6 +77,16 @@ def test_what_passes_is_run_once(tmp_path: Path) -> None:
     assert "1 passed" in last_line(done)
 
 
+def test_tests_are_compiled_before_several_processes_read_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "test_sound.py").write_text(SOUND)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    run.compile_tests([])
+    assert [path.name for path in (tmp_path / "__pycache__").glob("test_sound.*-pytest-*.pyc")]
+
+
 def test_what_failed_by_chance_passes_and_is_named(tmp_path: Path) -> None:
     done = make_test(tmp_path, sound=SOUND, luck=UNSTABLE, tired=LEFT_OUT)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -128,6 +138,7 @@ def test_many_failures_are_no_chance(
         return run.RunRecord(1, many)
 
     monkeypatch.setattr(run, "run_pytest", run_pytest)
+    monkeypatch.setattr(run, "compile_tests", lambda arguments: None)
     assert run.run_tests([]) == 1
     assert len(calls) == 1
     assert "too many for chance" in capsys.readouterr().out

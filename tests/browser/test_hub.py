@@ -23,7 +23,7 @@ from discreet.hub.hub import Hub
 from discreet.hub.server import RecommendationServer
 from tests.browser.conftest import Watched
 from tests.browser.test_page import key_for
-from tests.demo_server import Demo
+from tests.demo_server import Demo, demo_server
 from tests.end_to_end.tapped import Tap, tapping
 from tests.hub.living import Living, living, program
 from tests.hub.recommending import KEY as FILMS_KEY
@@ -77,12 +77,27 @@ def prepare(demo: Demo) -> str:
         "releases": {"seconds": 1.0, "growth": 0.0},
         "privacy": {"answers": "on-device"},
     }
+    known = {item["id"] for item in items if item["categories"]}
     demo.call("PUT", f"/recommenders/{NAME}", document)
     for category in CATALOGUE["categories"]:
         liked = [item["id"] for item in items if category in item["categories"]]
         fan = {"client": f"a fan of {category}", "items": liked}
         demo.call("POST", f"/recommenders/{NAME}/profiles", fan)
+    # A hub that looks before all of them are released finds less that is popular, or nothing, and
+    # may have no row of its own.
+    popular = f"/recommenders/{NAME}/popular?limit=100"
+    wait_for(
+        "everything that somebody likes",
+        lambda: {one for row in demo.call("GET", popular)["rows"] for one in row["items"]} == known,
+    )
     return key_for(demo, "serve")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """A demo with one worker: another would load a release a moment later, and might answer."""
+    with demo_server(tmp_path_factory.mktemp("demo"), "--workers", "1") as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -264,7 +264,8 @@ def test_the_guarantee_is_the_one_that_the_server_answers(tab: Watched, demo: De
     shown_card = page.locator("#guarantee-card")
     for field in ("protected", "against", "neighbours", "unit"):
         expect(shown_card).to_contain_text(card[field])
-    expect(shown_card).to_contain_text("ε 2; budget ε 4")
+    expect(shown_card).to_contain_text("Price: ε 2 for each personal item")
+    expect(shown_card).to_contain_text("Budget: ε 4.")
     expect(shown_card).to_contain_text("not protected")
     for limit in card["not_covered"]:
         expect(shown_card).to_contain_text(limit)

@@ -1,4 +1,4 @@
-"""One server for all tests that do not hurt it."""
+"""One server for all tests of a file that do not hurt it. It ends with them: idling costs, too."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ import pytest
 from tests.end_to_end.servers import Server, serving
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with serving(tmp_path_factory.mktemp("server")) as running:
         yield running
