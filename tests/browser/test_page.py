@@ -45,6 +45,8 @@ def open_page(tab: Watched, demo: Demo, recommender: str = "") -> Page:
     if recommender:
         tab.page.locator("#recommender").select_option(recommender)
         expect(tab.page.locator("#recommender")).to_have_value(recommender)
+        # Another one may still be loading, and would take the controls and the focus away.
+        expect(tab.page.locator("#trial")).to_have_attribute("aria-busy", "false")
     return tab.page
 
 

@@ -36,6 +36,7 @@ export class Trial {
     this.inputs = new ContextInputs(id('controls'), undefined);
     this.past = [];
     this.open = null;
+    this.working = 0;
     id('ask').addEventListener('click', () => this.during(() => this.ask()));
     id('ask-many').addEventListener('click', () => this.during(() => this.askMany()));
     id('new-user').addEventListener('click', () => this.newUser());
@@ -126,14 +127,21 @@ export class Trial {
     id('opinion').hidden = true;
   }
 
+  /** Note that work begins or ends; nothing can be pressed before all of it has ended. */
+  work(change) {
+    this.working += change;
+    const busy = this.working > 0;
+    id('trial').setAttribute('aria-busy', busy);
+    for (const name of ['ask', 'ask-many']) id(name).disabled = busy;
+    for (const name of ['like', 'dislike']) id(name).disabled = busy || this.open === null;
+  }
+
   async during(work) {
-    const buttons = ['ask', 'ask-many', 'like', 'dislike'].map(id);
-    buttons.forEach((button) => { button.disabled = true; });
+    this.work(1);
     try {
       await work();
     } finally {
-      buttons.forEach((button) => { button.disabled = false; });
-      ['like', 'dislike'].forEach((name) => { id(name).disabled = this.open === null; });
+      this.work(-1);
     }
   }
 
