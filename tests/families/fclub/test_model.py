@@ -107,6 +107,37 @@ def test_many_users_are_known_as_each_alone() -> None:
         assert np.allclose(together.covariance[place], alone.covariance[0])
 
 
+@pytest.mark.parametrize("dimensions", [3, 10, 37, 40])
+def test_users_are_known_as_the_mixture_of_all_kinds_by_direct_inverses(dimensions: int) -> None:
+    rng = np.random.default_rng(dimensions)
+    drawn = rng.normal(size=(9, 2 * dimensions, dimensions))
+    matrices = np.swapaxes(drawn, 1, 2) @ drawn
+    vectors = 0.2 * (matrices @ rng.normal(size=(9, dimensions, 1)))[..., 0]
+    known, own = Knowledge(matrices[:4], vectors[:4]), Knowledge(matrices[4:], vectors[4:])
+    kinds = UserKinds(known, np.array([1.0, 2.0, 3.0, 4.0]), VARIETY)
+    found = kinds.preferences(own)
+    prior = np.eye(dimensions) / VARIETY
+    alike = [(np.zeros_like(prior), np.zeros(dimensions), 0.5)]
+    alike += zip(known.matrix, known.vector, kinds.shares / 20, strict=True)
+    for place in range(len(own)):
+        fits, means, covariances = [], [], []
+        for matrix, vector, share in alike:
+            both, moment = prior + matrix + own.matrix[place], vector + own.vector[place]
+            covariances.append(np.linalg.inv(both))
+            means.append(covariances[-1] @ moment)
+            before = vector @ np.linalg.inv(prior + matrix) @ vector
+            gained = moment @ means[-1] - before - np.linalg.slogdet(both)[1]
+            fits.append(np.log(share) + 0.5 * (gained + np.linalg.slogdet(prior + matrix)[1]))
+        weights = np.exp(np.array(fits) - max(fits))
+        weights /= weights.sum()
+        estimate = weights @ np.array(means)
+        apart = np.array(means) - estimate
+        within = np.tensordot(weights, np.array(covariances), axes=1)
+        assert found.estimate[place] == pytest.approx(estimate, rel=1e-9, abs=1e-11)
+        between = np.einsum("k,ki,kj->ij", weights, apart, apart)
+        assert found.covariance[place] == pytest.approx(within + between, rel=1e-9, abs=1e-11)
+
+
 def test_users_are_compared_with_the_largest_kinds_only() -> None:
     count = MOST_KINDS + 5
     knowledge = Knowledge(np.array([np.eye(D)] * count), np.zeros((count, D)))

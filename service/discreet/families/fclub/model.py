@@ -24,7 +24,7 @@ from discreet.errors import InvalidArgument, UnknownDecision
 from discreet.families.choice import UtilityChoice, filled
 from discreet.families.fclub.evidence import Floats, Knowledge, potential
 from discreet.families.fclub.features import Coordinates
-from discreet.families.fclub.linear import inverted, upper_bounds
+from discreet.families.fclub.linear import inverse_roots, upper_bounds
 from discreet.families.fclub.own_rows import OwnEncoding
 from discreet.families.fclub.sums import NoisyUpdate
 from discreet.families.questions import Choice, Decision, PendingDecision, Question
@@ -79,10 +79,10 @@ class UserKinds:
     def preferences(self, users: Knowledge) -> Preferences:
         """Return what the kinds and the users' own exact knowledge say together."""
         dimensions = users.vector.shape[-1]
-        prior = np.eye(dimensions) / self.variety
         if not len(self.shares):
-            covariance, _ = inverted(prior + users.matrix)
-            return Preferences(_applied(covariance, users.vector), covariance)
+            roots, _ = inverse_roots(np.eye(dimensions) / self.variety + users.matrix)
+            alone = np.swapaxes(roots, 1, 2) @ roots
+            return Preferences(_applied(alone, users.vector), alone)
         estimate = np.empty_like(users.vector)
         covariance = np.empty_like(users.matrix)
         rows = max(1, _BLOCK_NUMBERS // ((1 + len(self.shares)) * dimensions**2))
@@ -93,21 +93,20 @@ class UserKinds:
 
     def _mixed(self, users: Knowledge) -> Preferences:
         matrices, vectors, odds = self._components
-        known = matrices + users.matrix[:, None]
-        vector = vectors + users.vector[:, None]
-        inverse, sizes = inverted(known)
-        means = _applied(inverse, vector)
-        # What `potential` returns, with the inverse that is needed anyway.
-        fits = odds + 0.5 * np.add.reduce(vector * means, axis=-1) - sizes
+        roots, sizes = inverse_roots(matrices + users.matrix[:, None])
+        halves = _applied(roots, vectors + users.vector[:, None])
+        means = (halves[..., None, :] @ roots)[..., 0, :]
+        # What `potential` returns.
+        fits = odds + 0.5 * np.add.reduce(halves * halves, axis=-1) - sizes
         weights = np.exp(fits - np.maximum.reduce(fits, axis=1, keepdims=True))
         weights /= np.add.reduce(weights, axis=1, keepdims=True)
         estimate: Floats = (weights[:, None] @ means)[:, 0]
-        apart = means - estimate[:, None]
         # The covariance of a mixture: that within its parts, and that between them.
-        covariance = np.swapaxes(apart, 1, 2) @ (weights[..., None] * apart)
-        covariance += (weights[:, None] @ inverse.reshape(*weights.shape, -1)).reshape(
-            covariance.shape
-        )
+        roots *= np.sqrt(weights)[..., None, None]
+        below = roots.reshape(len(roots), -1, roots.shape[-1])
+        apart = means - estimate[:, None]
+        covariance = np.swapaxes(below, 1, 2) @ below
+        covariance += np.swapaxes(apart, 1, 2) @ (weights[..., None] * apart)
         return Preferences(estimate, covariance)
 
     @cached_property

@@ -46,6 +46,11 @@ class OwnEncoding:
         return self.encoding.fields + NOTED
 
     @cached_property
+    def full(self) -> int:
+        """How long sums are behind which `MOST` rows wait."""
+        return self.head + MOST * (self._words + 1)
+
+    @cached_property
     def _words(self) -> int:
         """How many numbers the features of a row take."""
         return -(-self.encoding.dimensions // _IN_A_NUMBER)
@@ -66,8 +71,9 @@ class OwnEncoding:
     def steps(self, own: Sequence[Vector]) -> Integers:
         """Return everybody's sums with their rows added up, and what `by_person` noted."""
         heads, behind = self._read(own)
-        self._add(heads, behind)
-        return heads
+        added = heads.copy()
+        self._add(added, behind)
+        return added
 
     def sums(self, own: Sequence[Vector]) -> LinearSums:
         """Return V, b and the count of everybody, rows and all."""
@@ -91,22 +97,28 @@ class OwnEncoding:
         There are places for as many rows as there usually are at the most, so that how many of them
         somebody has makes no difference to how long this takes.
         """
-        width = self._words + 1
-        heads = np.zeros((len(own), self.head), dtype=np.int64)
-        rows = np.zeros((len(own), MOST, width), dtype=np.int64)
+        width, head = self._words + 1, self.head
         counts = [self.waiting(vector) for vector in own]
-        for place, (vector, count) in enumerate(zip(own, counts, strict=True)):
-            first = vector[: self.head]
-            heads[place, : len(first)] = first
-            if not count:
-                continue
-            theirs = vector[self.head : self.head + count * width].reshape(1, count, width)
-            older = max(0, count - MOST)
-            for start in range(0, older, _AT_ONCE):
-                some = theirs[:, start : min(older, start + _AT_ONCE)]
-                self._add(heads[place : place + 1], self._behind(some, [some.shape[1]]))
-            rows[place, : count - older] = theirs[0, older:]
-        return heads, self._behind(rows, [min(count, MOST) for count in counts])
+        if max(map(len, own), default=0) > self.full:
+            own = [self._shortened(vector) for vector in own]
+        # Whoever has fewer rows, or no sums, has zeros there: filling bytes up is the quickest way.
+        filled = b"".join([vector.tobytes().ljust(8 * self.full, b"\0") for vector in own])
+        whole = np.frombuffer(filled, dtype=np.int64).reshape(len(own), self.full)
+        rows = whole[:, head:].reshape(len(own), MOST, width)
+        return whole[:, :head], self._behind(rows, [min(count, MOST) for count in counts])
+
+    def _shortened(self, own: Vector) -> Vector:
+        """Return sums to which all rows but the last `MOST` are added, and these rows."""
+        width, head = self._words + 1, self.head
+        count = self.waiting(own)
+        if count <= MOST:
+            return own[: self.full]
+        theirs = own[head : head + count * width].reshape(1, count, width)
+        sums = own[None, :head].copy()
+        for start in range(0, count - MOST, _AT_ONCE):
+            some = theirs[:, start : min(count - MOST, start + _AT_ONCE)]
+            self._add(sums, self._behind(some, [some.shape[1]]))
+        return np.concatenate([sums[0], theirs[0, -MOST:].ravel()])
 
     def _behind(self, rows: Integers, counts: Sequence[int]) -> "_Behind":
         features = rows[..., :-1].astype("<i8").view("<i2")[..., : self.encoding.dimensions]
@@ -148,12 +160,13 @@ class FoldingRead:
 
     def __await__(self) -> Generator[Any, None, Sequence[Vector]]:
         found = yield from self._found.__await__()
-        for principal, before in dict(zip(self._principals, found, strict=True)).items():
-            if self._own.waiting(before) >= MOST:
-                after = self._own.folded(before)
-                self._store.fold_own(
-                    generation=self._generation, principal=principal, before=before, after=after
-                )
+        full = self._own.full
+        long = [place for place, before in enumerate(found) if len(before) >= full]
+        for principal, before in {self._principals[place]: found[place] for place in long}.items():
+            after = self._own.folded(before)
+            self._store.fold_own(
+                generation=self._generation, principal=principal, before=before, after=after
+            )
         return found
 
 
