@@ -9,6 +9,7 @@ from discreet.decisions import registry as registry_module
 from discreet.decisions.ledger_groups import LEDGER, fix_ledger
 from discreet.decisions.services import DecisionServices
 from discreet.errors import InvalidArgument
+from discreet.families.contextual.document import ContextualDocument
 from discreet.families.questions import Ask, Feedback, Recommendation
 from discreet.state.memory import MemoryStore
 from tests.decisions.conftest import Clock, document, privacy
@@ -141,6 +142,35 @@ async def test_the_first_that_has_an_account_fixes_its_window(services: Decision
     await services.registry.put("two", document(privacy=weekly, ledger="shop"))
     with pytest.raises(InvalidArgument, match="per 7d"):
         await services.registry.put("three", document(privacy=windowed(), ledger="shop"))
+
+
+def contextual(dimensions: int, **changes: Any) -> ContextualDocument:
+    """A document whose feedback is counted in epsilon up to three numbers, and in rho above."""
+    written = {"algorithm": "contextual", "items": ["a", "b"], "privacy": windowed(), **changes}
+    return ContextualDocument.model_validate({**written, "context": {"dimensions": dimensions}})
+
+
+async def test_a_ledger_counts_feedback_in_one_way(services: DecisionServices) -> None:
+    registry = services.registry
+    await registry.put("few", contextual(2, ledger="shop"))
+    await registry.put("few-too", contextual(3, ledger="shop"))
+    for other in (contextual(8, ledger="shop"), document(privacy=windowed(), ledger="shop")):
+        with pytest.raises(InvalidArgument, match="counted in epsilon") as refusal:
+            await registry.put("many", other)
+        assert refusal.value.argument == "privacy.feedback.budget"
+    await registry.put("many", contextual(8, ledger="other"))
+    with pytest.raises(InvalidArgument, match="counted in epsilon"):
+        await registry.put("few-more", contextual(2, ledger="other"))
+
+
+async def test_a_name_counts_feedback_in_one_way(services: DecisionServices) -> None:
+    """What was spent under a name is found again by the next recommender of that name."""
+    await services.registry.put("shelf", contextual(2))
+    await services.registry.remove("shelf")
+    with pytest.raises(InvalidArgument, match="ledger of shelf"):
+        await services.registry.put("shelf", contextual(8))
+    await services.registry.put("shelf", contextual(3))
+    await services.registry.put("books", contextual(8))
 
 
 async def test_a_member_of_a_group_that_was_mixed_before_can_still_be_changed(

@@ -7,7 +7,7 @@ import pytest
 from discreet.families.budgets import FREE, BudgetPolicy
 from discreet.families.documents import WindowedBudgetDocument
 from discreet.privacy.charges import NANO, Charge
-from discreet.privacy.events import GaussianRelease, RandomisedResponse, Repeated
+from discreet.privacy.events import GaussianRelease, LaplaceRelease, RandomisedResponse, Repeated
 from discreet.state.ledgers import Account, Ledger, booked, turned
 
 ONE = RandomisedResponse(0.1)
@@ -26,6 +26,30 @@ def admitted(policy: BudgetPolicy, charge: Charge) -> int:
 def test_either_rule_admits(epsilon: float, delta: float, expected: int) -> None:
     policy = BudgetPolicy(epsilon=epsilon, delta=delta)
     assert admitted(policy, policy.charge((ONE,))) == expected
+
+
+def test_a_pure_account_admits_by_epsilon_alone() -> None:
+    policy = BudgetPolicy(epsilon=8.0, delta=1e-6, pure=True)
+    assert admitted(policy, policy.charge((LaplaceRelease(10.0, 1.0),))) == 80
+    spent = policy.spent(policy.charge((Repeated(LaplaceRelease(10.0, 1.0), 40),)))
+    assert (spent.epsilon, spent.delta) == (4.0, 0.0)
+
+
+def test_why_feedback_is_not_admitted_by_either_rule() -> None:
+    """The mean of two ledgers pays for what their records move. Let one world have 80 records in
+    one release, and the other 210 in releases of their own: each would be admitted, by another sum,
+    and the mean is within neither limit."""
+    either = BudgetPolicy(epsilon=8.0, delta=1e-6)
+    one = either.charge((LaplaceRelease(10.0, 1.0),))
+    together = Charge(80 * one.nano_epsilon, 80**2 * one.nano_rho)
+    apart = Charge(210 * one.nano_epsilon, 210 * one.nano_rho)
+    mean = Charge(*((a + b) // 2 for a, b in zip(together, apart, strict=True)))
+    assert either.limit.admits(together)
+    assert either.limit.admits(apart)
+    assert not either.limit.admits(mean)
+    pure = BudgetPolicy(epsilon=8.0, delta=1e-6, pure=True)
+    assert pure.limit.admits(together)
+    assert not pure.limit.admits(apart)
 
 
 def test_gaussian_noise_is_admitted_by_rho_alone() -> None:

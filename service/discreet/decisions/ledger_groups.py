@@ -7,6 +7,10 @@ written once and never changed, not even by removing the recommender.
 What a group promises about a person needs one window and one delta: with two windows, a member
 whose budget is given anew goes on where another stops, and the total is bounded by none of the
 budgets. So both are written once as well, for each account, by the first member that has it.
+
+Feedback also needs one way of counting, in epsilon or in rho: see `families.budgets.BudgetPolicy`.
+That is written with them, and for a ledger of a recommender's own too, because another recommender
+of the same name would find what was spent there.
 """
 
 from typing import Any
@@ -20,13 +24,18 @@ LEDGER = "ledger/"
 """Begins the name under which the store keeps the group of a recommender's name."""
 TERMS = "ledger terms/"
 """Begins the name under which it keeps the window and delta of a group's account."""
+COUNTED = "ledger counted/"
+"""Begins the name under which it keeps how feedback in a recommender's own ledger is counted."""
 _OWN = b"\0"
 """Stands for no group: names are printable."""
 _DAY = 86_400
 
 
 async def fix_ledger(store: Configurations, recommender: str, group: str | None) -> None:
-    """Fix the group of a recommender's name. Raises `InvalidArgument` if it has another one."""
+    """Fix the group of a recommender's name. Raises `InvalidArgument` if it has another one.
+
+    Called after `fix_terms`: a name whose terms are refused may still try another group.
+    """
     proposal = _OWN if group is None else group.encode()
     fixed = await store.secret(name=LEDGER + recommender, proposal=proposal)
     if fixed == proposal:
@@ -42,25 +51,28 @@ async def fix_ledger(store: Configurations, recommender: str, group: str | None)
 async def fix_terms(
     store: Configurations, new: Recommender[Any], old: Recommender[Any] | None
 ) -> None:
-    """Fix windows and deltas of a recommender's group; raise `InvalidArgument` if it has others.
+    """Fix windows, deltas and ways of counting; raise `InvalidArgument` if there are others.
 
-    What `old` had is not looked at again: a group may have been mixed before that was refused.
+    `old` may go on as it was: a group may have been mixed before that was refused.
     """
     group = new.stored.document.ledger
-    if group is None:
-        return
-    had = {} if old is None else {each: _terms(one) for each, one in old.accounts().items()}
+    had = {} if old is None else old.accounts()
     for account, budget in new.accounts().items():
-        terms = _terms(budget)
-        if had.get(account) == terms:
+        if group is not None:
+            name, terms, one = f"{TERMS}{account}/{group}", _terms, f"ledger group {group}"
+        elif account == "feedback":
+            name, terms, one = COUNTED + new.name, _counted, f"ledger of {new.name}"
+        else:
             continue
-        fixed = await store.secret(name=f"{TERMS}{account}/{group}", proposal=terms.encode())
-        if fixed.decode() != terms:
+        fixed = (await store.secret(name=name, proposal=terms(budget).encode())).decode()
+        unchanged = account in had and terms(had[account]) == terms(budget)
+        if fixed != terms(budget) and not unchanged:
             raise InvalidArgument(
                 _field(account),
-                f"must have {fixed.decode()}, like every recommender of the ledger group {group}: "
-                f"with {terms} nothing would bound what they spend together. Another window or "
-                "delta needs another group",
+                f"must have {fixed}, like everything that was ever in the {one}: with "
+                f"{terms(budget)} nothing would bound what is spent together. Use another "
+                f"{'ledger group' if group else 'name'}. Feedback of contextual with at most three "
+                "numbers is counted in epsilon, all other feedback in rho",
             )
 
 
@@ -68,7 +80,13 @@ def _terms(budget: BudgetPolicy) -> str:
     days, rest = divmod(budget.window, _DAY)
     length = f"{days}d" if not rest else f"{budget.window // 3_600}h"
     per = f"per {length}" if budget.window else "no per (for ever)"
-    return f"{per} and delta {budget.budget.delta!r}"
+    # Groups that are counted in rho were written before there was another way.
+    counted = f", {_counted(budget)}" if budget.pure else ""
+    return f"{per} and delta {budget.budget.delta!r}{counted}"
+
+
+def _counted(budget: BudgetPolicy) -> str:
+    return "privacy counted in epsilon" if budget.pure else "privacy counted in rho"
 
 
 def _field(account: str) -> str:

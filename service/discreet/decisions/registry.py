@@ -257,9 +257,9 @@ class RecommenderRegistry:
             # Built before it is stored: a document that cannot be served must not be stored.
             built = await asyncio.to_thread(self._build, name, made.after)
             built.require_alone(self.loaded())
+            await fix_terms(self._store, built, self._snapshot.recommenders.get(name))
             if standing is None:
                 await fix_ledger(self._store, name, made.after.document.ledger)
-            await fix_terms(self._store, built, self._snapshot.recommenders.get(name))
             if await self._store.put_document(name=full, document=made.content, expected=expected):
                 self._built[full] = made.content, built
                 await self.settle()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from discreet.families.documents import WindowedBudgetDocument
-from discreet.privacy.accountants import Budget, EitherAccountant
+from discreet.privacy.accountants import BasicAccountant, Budget, EitherAccountant
 from discreet.privacy.charges import NANO, UNLIMITED, Charge
 from discreet.privacy.events import Composed, PrivacyEvent
 from discreet.state.stores import NO_CHARGE, Account, Ledger
@@ -41,9 +41,16 @@ class BudgetPolicy:
     """One account's budget. `limit` is what a ledger may hold; prices are of events.
 
     A release is admitted if the sum of epsilons or the sum of rhos admits it
-    (`accountants.EitherAccountant`). `reserved_delta` is the part of the budget's delta that is
-    kept for releases which have a delta of their own. With a `window` in seconds the limit is for
-    what is spent in one window, else for ever.
+    (`accountants.EitherAccountant`); if the account is `pure`, by the sum of epsilons alone.
+    `reserved_delta` is the part of the budget's delta that is kept for releases which have a delta
+    of their own. With a `window` in seconds the limit is for what is spent in one window, else for
+    ever.
+
+    Feedback needs one sum that admits everything. What it costs differs between the two worlds that
+    must look alike, so that one might be admitted by epsilon and the other by rho; then neither sum
+    bounds how far they are apart. Gaussian noise has no epsilon, so rho alone admits it. Laplace
+    noise has both, and its account is pure. `decisions.ledger_groups` keeps them apart. Answers
+    cost the same in both worlds.
     """
 
     def __init__(
@@ -53,10 +60,12 @@ class BudgetPolicy:
         delta: float = 0.0,
         reserved_delta: float = 0.0,
         window: int = 0,
+        pure: bool = False,
     ) -> None:
         self.budget = Budget(epsilon=epsilon, delta=delta)
         self.window = window
-        self._rule = EitherAccountant(reserved_delta)
+        self.pure = pure
+        self._rule = BasicAccountant() if pure else EitherAccountant(reserved_delta)
         self.limit = self._rule.limit(self.budget)
         self._prices: dict[tuple[PrivacyEvent, ...], Charge] = {}
         # Ledgers grow by the same few amounts, so that most of them stand where another stood.
@@ -64,9 +73,11 @@ class BudgetPolicy:
         self._reached = lru_cache(maxsize=_MOST_REPORTS)(self._compute_reached)
 
     @classmethod
-    def of(cls, document: WindowedBudgetDocument) -> "BudgetPolicy":
+    def of(cls, document: WindowedBudgetDocument, *, pure: bool = False) -> "BudgetPolicy":
         """Return the policy of a document's budget."""
-        return cls(epsilon=document.epsilon, delta=document.delta, window=document.seconds)
+        return cls(
+            epsilon=document.epsilon, delta=document.delta, window=document.seconds, pure=pure
+        )
 
     def charge(self, events: tuple[PrivacyEvent, ...]) -> Charge:
         """Return what these releases cost together; they repeat, so their prices are kept."""

@@ -31,6 +31,7 @@ from discreet.families.questions import (
 )
 from discreet.families.stored import StoredDocument
 from discreet.privacy.charges import Charge
+from discreet.privacy.events import LaplaceRelease
 from discreet.privacy.noise import NoiseSource
 from discreet.state.stores import EXACT, Vector
 
@@ -65,10 +66,13 @@ class ContextualRecommender(Recommender[ContextualModel]):
         self.release_noise = ReleaseNoise()
         self._feedback_charge = EXACT
         if not isinstance(feedback, str):
-            self.feedback_budget = BudgetPolicy.of(feedback.budget)
             self.release_noise = learning.noise_for(self.space, feedback.epsilon, feedback.delta)
-            assert self.release_noise.event is not None
-            self._feedback_charge = self.feedback_budget.charge((self.release_noise.event,))
+            event = self.release_noise.event
+            assert event is not None
+            self.feedback_budget = BudgetPolicy.of(
+                feedback.budget, pure=isinstance(event, LaplaceRelease)
+            )
+            self._feedback_charge = self.feedback_budget.charge((event,))
         self._live = np.array(sorted(stored.slots.values()), dtype=np.intp)
         self._began = stored.created
         """When the last release was begun."""
