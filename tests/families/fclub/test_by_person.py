@@ -93,6 +93,25 @@ async def test_a_release_that_is_repeated_is_paid_for_once() -> None:
     assert await spent(shop, "ada") == price
 
 
+class ErasingStore(MemoryStore):
+    """Erases own sums between the moment when a release reads them and that when it is paid."""
+
+    def learn(
+        self, records: Sequence[FeedbackRecord]
+    ) -> Awaitable[Sequence[Learned | DiscreetError]]:
+        for one in records:
+            if b"part" in one.claim:
+                self._own[GENERATION].pop(one.principal)
+        return super().learn(records)
+
+
+async def test_nothing_is_left_of_whoever_is_erased_while_a_release_is_paid() -> None:
+    shop = server(store=ErasingStore(clock=lambda: 1000.0))
+    await play(shop, "ada", RIGHT, 12, np.random.default_rng(2))
+    assert len((await gathered(shop, 1)).steps) == 0
+    assert await shop.store.owners(generation=GENERATION) == []
+
+
 async def test_a_person_takes_part_again_when_enough_has_come() -> None:
     shop = server(sharing={"growth": 0.5})
     rng = np.random.default_rng(3)

@@ -63,6 +63,7 @@ def test_sums_that_are_shorter_than_the_head_have_no_rows() -> None:
     own = OwnEncoding(SumsEncoding(dimensions=2))
     few = np.array([3, 1, 2], dtype=np.int64)
     assert own.waiting(few) == 0
+    assert (own.count(few), own.count(few[:0])) == (3, 0)
     assert own.steps([few]).tolist() == [[3, 1, 2, *[0] * (own.head - 3)]]
     assert own.steps([]).shape == (0, own.head)
 
@@ -110,6 +111,10 @@ async def test_reading_folds_those_behind_whom_many_rows_wait() -> None:
     after = await FoldingRead(own, store, GENERATION, [ADA, BOB])
     assert [own.waiting(one) for one in after] == [2, MOST - 1], "what came meanwhile stays behind"
     assert own.steps(after)[:, 0].tolist() == [MOST + 2, MOST - 1]
+    assert [own.count(one) for one in (*before, *after)] == [
+        *(MOST, MOST - 1, MOST),
+        *(MOST + 2, MOST - 1),
+    ]
 
 
 @pytest.mark.anyio

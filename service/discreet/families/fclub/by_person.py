@@ -215,7 +215,28 @@ class PersonReading(Reading[PersonModel]):
             if not isinstance(outcome, Learned) or not outcome.added:
                 continue
             paid.append(row)
-        return paid
+        erased = await self._erased(people, paid)
+        return [row for row in paid if row not in erased]
+
+    async def _erased(self, people: OwnSums, paid: Sequence[int]) -> set[int]:
+        """Take back what was noted about people who were erased after their sums were read.
+
+        Observations become fewer in no other way.
+        """
+        if not paid:
+            return set()
+        principals = [people.principals[row] for row in paid]
+        found = await self._store.own(generation=self._generation, principals=principals)
+        erased = {
+            row
+            for row, sums in zip(paid, found, strict=True)
+            if self._own.count(sums) < people.steps[row, COUNT]
+        }
+        for row in erased:
+            await self._store.forget_own(
+                generation=self._generation, principal=people.principals[row]
+            )
+        return erased
 
     # What is released.
 

@@ -68,6 +68,10 @@ class OwnEncoding:
         """Return how many rows wait behind sums."""
         return max(0, len(own) - self.head) // (self._words + 1)
 
+    def count(self, own: Vector) -> int:
+        """Return how many observations there are, added up and behind the sums."""
+        return int(own[COUNT] if len(own) else 0) + self.waiting(own)
+
     def steps(self, own: Sequence[Vector]) -> Integers:
         """Return everybody's sums with their rows added up, and what `by_person` noted."""
         heads, behind = self._read(own)
