@@ -131,7 +131,7 @@ class Recommender(DecidingRecommender[M]):
     """Whether `after_feedback` does anything."""
 
     async def after_feedback(self, feedback: PendingFeedback) -> None:
-        """Do what follows feedback that was counted (pass it on to a vendor). Idempotent."""
+        """Do what follows feedback that was learned (pass it on to a vendor). Idempotent."""
 
     async def record_feedback(
         self, many: Sequence[PendingFeedback]
@@ -144,7 +144,7 @@ class Recommender(DecidingRecommender[M]):
         for one, record in zip(many, records, strict=True):
             outcome = record if isinstance(record, DiscreetError) else next(learned)
             if isinstance(outcome, Learned):
-                if self.follows_up_feedback and _is_new(one, outcome):
+                if self.follows_up_feedback and _is_learned(outcome):
                     await self.after_feedback(one)
                 receipts.append(self._receipt(outcome))
             else:
@@ -289,11 +289,10 @@ class Recommender(DecidingRecommender[M]):
         return reports[0], reports[1]
 
 
-def _is_new(one: PendingFeedback, learned: Learned) -> bool:
-    """Tell whether feedback was accepted that its caller gave, or the default that counts now."""
-    if learned.claim in (ClaimOutcome.CONFLICT, ClaimOutcome.CHANGED):
-        return False
-    return one.position is None or (learned.claim is ClaimOutcome.COUNTED and one.held is None)
+def _is_learned(learned: Learned) -> bool:
+    """Tell whether feedback was paid for and added, now or before: no other is for anybody."""
+    counted = learned.claim in (ClaimOutcome.COUNTED, ClaimOutcome.DUPLICATE)
+    return counted and learned.added is True
 
 
 def tried(call: Callable[..., T], *arguments: Any) -> T | DiscreetError:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from discreet.families.budgets import BudgetPolicy
 from discreet.families.contextual.learning import (
     ReleaseNoise,
     decode,
@@ -28,6 +29,9 @@ def test_noise_is_worth_its_price() -> None:
     noise = noise_for(LinearSpace(8), 1.0, 1e-6)
     rho = LinearSpace(8).sensitivity ** 2 / (2 * noise.deviation**2)
     assert rho <= zcdp_rho(epsilon=1.0, delta=1e-6) < rho * 1.000001
+    budget = BudgetPolicy(epsilon=1.0, delta=1e-6)
+    assert noise.event is not None
+    assert budget.limit.admits(budget.charge((noise.event,))), "it pays for one"
     pure = noise_for(CellSpace(2), 0.7, 1e-6)
     assert isinstance(pure.event, LaplaceRelease)
     assert 0.7 * 0.999999 < CellSpace(2).sensitivity / pure.event.scale <= 0.7

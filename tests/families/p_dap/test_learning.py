@@ -28,7 +28,7 @@ def test_a_record_costs_what_the_document_says(epsilon: float, delta: float) -> 
     spent = rule.spent(charge, budget)
     assert spent.epsilon == pytest.approx(epsilon, rel=1e-4)
     # The budget of one record pays for one record, and not for two in one release.
-    assert rule.limit(Budget(epsilon * 1.0001, delta)).admits(charge)
+    assert rule.limit(budget).admits(charge)
     assert not rule.limit(budget).admits(charge + charge)
 
 

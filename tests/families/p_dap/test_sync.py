@@ -14,6 +14,7 @@ from discreet.families.registration import read_document
 from discreet.privacy.charges import NANO
 from discreet.research.noise import SeededNoise
 from discreet.state.memory import MemoryStore
+from tests.decisions.conftest import Clock
 from tests.families.p_dap.places import document
 
 pytestmark = pytest.mark.anyio
@@ -63,8 +64,11 @@ class InProcess:
 class Pair:
     """We, with one item; and a vendor, with two."""
 
-    def __init__(self, peers: InProcess, ours: DecisionServices, theirs: DecisionServices) -> None:
+    def __init__(
+        self, peers: InProcess, ours: DecisionServices, theirs: DecisionServices, clock: Clock
+    ) -> None:
         self.peers = peers
+        self.clock = clock
         self.ours = ours
         self.theirs = theirs
 
@@ -92,13 +96,9 @@ class Pair:
         return found
 
 
-def clock() -> float:
-    return 1_000.0
-
-
 @pytest.fixture
 async def pair(anyio_backend: str) -> Pair:
-    peers = InProcess()
+    peers, clock = InProcess(), Clock()
     theirs = await open_simulation(
         store=MemoryStore(clock=clock), noise=SeededNoise(1), clock=clock
     )
@@ -109,7 +109,7 @@ async def pair(anyio_backend: str) -> Pair:
     )
     vendors = [{"name": "them", "url": "http://them"}]
     await ours.registry.put("films", document(items=["a"], vendors=vendors))
-    return Pair(peers, ours, theirs)
+    return Pair(peers, ours, theirs, clock)
 
 
 async def test_a_vendors_item_is_behind_a_handle_that_only_the_vendor_opens(pair: Pair) -> None:
@@ -161,7 +161,7 @@ async def test_a_reward_tells_nothing_before_it_is_released(pair: Pair) -> None:
     shown = []
     for rewarded in (False, True):
         theirs = await open_simulation(
-            store=MemoryStore(clock=clock), noise=SeededNoise(1), clock=clock
+            store=MemoryStore(clock=pair.clock), noise=SeededNoise(1), clock=pair.clock
         )
         await theirs.registry.put("films", document(items=["x", "y", "z"]))
         where = {"requester": "us", "recommender": "films", "centre": (0.5, 0.5), "epsilon": 1.0}
@@ -212,6 +212,39 @@ async def test_feedback_is_learned_by_both_and_reaches_the_vendor(pair: Pair) ->
     assert int(vector.sum()) == 2**20
     slot = (await ours.gather(1)).popitem()[1].nonzero()[0][0] // 2
     assert slot == ours.stored.slots["\0vendor/them"]
+
+
+async def test_feedback_that_was_not_paid_for_is_not_passed_on(pair: Pair) -> None:
+    written = (await pair.films()).document.model_dump(exclude_unset=True)
+    written["privacy"] = {"feedback": {"epsilon": 1.0, "budget": {"epsilon": 1.2}}}
+    await pair.ours.registry.put("films", read_document(written))
+    given = []
+    while len(given) < 3:
+        answer = await pair.ask("ada")
+        if answer.vendor is not None:
+            given.append(Feedback(1.0, recommendation_id=answer.recommendation_id))
+    receipts = [await pair.ours.feedback.record(one) for one in (*given, *given)]
+    assert [one.learned for one in receipts] == [True, False, False] * 2
+    await (await pair.films()).vendors.settle()
+    theirs = await pair.theirs.registry.find("films")
+    (vector,) = (await theirs.gather(1)).values()
+    assert int(vector.sum()) == 2**20, "one record, which was paid for"
+
+
+async def test_feedback_that_is_held_is_passed_on_once_it_is_learned(pair: Pair) -> None:
+    written = (await pair.films()).document.model_dump(exclude_unset=True)
+    await pair.ours.registry.put("films", read_document({**written, "reward": {"wait": "10m"}}))
+    answer = await pair.vendors_item()
+    given = Feedback(1.0, recommendation_id=answer.recommendation_id)
+    assert (await pair.ours.feedback.record(given)).learned is None
+    ours, theirs = await pair.films(), await pair.theirs.registry.find("films")
+    assert await ours.store.count_messages(queue=ours.key(b"to vendors")) == 0
+    pair.clock.now += 700
+    assert await pair.ours.rewards.settle_due(ours)
+    await ours.vendors.settle()
+    (vector,) = (await theirs.gather(1)).values()
+    # What others were shown of the vendor's counts as well, as not liked.
+    assert int(vector[::2].sum()) == 2**20
 
 
 async def test_feedback_waits_for_a_vendor_that_is_down_and_counts_once(pair: Pair) -> None:

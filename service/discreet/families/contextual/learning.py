@@ -27,8 +27,7 @@ from discreet.families.contextual.fit_linear import fit_linear
 from discreet.families.contextual.spaces import CellSpace, LinearSpace, gathered_sums
 from discreet.families.contextual.sums import ContextualSums, FreshSums
 from discreet.families.contract import REWARD_STEPS
-from discreet.privacy.calibration import laplace_scale
-from discreet.privacy.conversions import zcdp_rho
+from discreet.privacy.calibration import laplace_scale, zcdp_gaussian_scale
 from discreet.privacy.events import GaussianRelease, LaplaceRelease
 from discreet.privacy.noise import NoiseSource
 from discreet.state.stores import Vector
@@ -52,8 +51,7 @@ class ReleaseNoise:
     @classmethod
     def concentrated(cls, *, epsilon: float, delta: float, sensitivity: float) -> "ReleaseNoise":
         """Return the least noise that covers the replacement of a record at (epsilon, delta)."""
-        rho = zcdp_rho(epsilon=epsilon, delta=delta)
-        scale = math.nextafter(sensitivity / math.sqrt(2.0 * rho), math.inf)
+        scale = zcdp_gaussian_scale(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
         return cls(GaussianRelease(scale, sensitivity))
 
     @property

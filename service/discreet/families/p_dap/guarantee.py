@@ -11,7 +11,7 @@ def card(
     """Return the card; `epsilon` is the price of one item, at the model's deepest level."""
     privacy = document.privacy
     answers, feedback = privacy.answers, privacy.feedback
-    closed = answers != "exact" and feedback != "exact"
+    closed = answers != "exact" and feedback != "exact" and not document.vendors
     exact_answers = PriceCard(
         protects="nothing: the best item for the context is answered",
         mechanism="exact, as the document says; booked as unlimited",
@@ -24,11 +24,14 @@ def card(
         epsilon=None,
         unit="one piece of feedback",
     )
-    vendors = (
-        ("a vendor that is asked for an item learns the cell that the context lies in",)
-        if document.vendors
-        else ()
-    )
+    vendors: tuple[str, ...] = ()
+    if document.vendors:
+        vendors = (
+            "a vendor that is asked for an item learns the cell that the context lies in",
+            "a vendor whose item was shown is told how it was received, once that is paid for "
+            "here, and learns from it for others: its own noise bounds what a reward tells, and no "
+            "budget of the client's what several do",
+        )
     return GuaranteeCard(
         algorithm=document.algorithm,
         protected="a client: the contexts of their questions, and their feedback",

@@ -7,7 +7,6 @@ release cost n**2 times as much, which the store charges.
 """
 
 import io
-import math
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import numpy.typing as npt
 
 from discreet.families.contract import REWARD_STEPS
 from discreet.families.p_dap.statistics import SENSITIVITY, CellStatistics
-from discreet.privacy.conversions import zcdp_rho
+from discreet.privacy.calibration import zcdp_gaussian_scale
 from discreet.privacy.events import GaussianRelease
 from discreet.privacy.noise import NoiseSource
 from discreet.state.stores import Vector
@@ -43,8 +42,7 @@ class FeedbackNoise:
     @classmethod
     def calibrated(cls, *, epsilon: float, delta: float) -> "FeedbackNoise":
         """Return the least noise that covers the replacement of a record at (epsilon, delta)."""
-        rho = zcdp_rho(epsilon=epsilon, delta=delta)
-        deviation = math.nextafter(SENSITIVITY / math.sqrt(2.0 * rho), math.inf)
+        deviation = zcdp_gaussian_scale(epsilon=epsilon, delta=delta, sensitivity=SENSITIVITY)
         return cls(deviation, GaussianRelease(deviation, SENSITIVITY))
 
 
