@@ -103,7 +103,7 @@ def numbers(*values: int) -> Vector:
 async def test_rows_are_kept_behind_own_sums_as_they_came(store: Store) -> None:
     rows = [numbers(2**63 - 1, -(2**63)), numbers(7), numbers(-1, 0, 1)]
     for place, row in enumerate(rows):
-        blocks = {OWN: OwnRow(4, row), BLOCK: [(0, 1)]}
+        blocks = {OWN: OwnRow(4, row, 0), BLOCK: [(0, 1)]}
         assert await learn(store, record(blocks=blocks, claim=b"%d" % place)) == COUNTED
     kept = [2**63 - 1, -(2**63), 7, -1, 0, 1]
     assert await own(store) == [0, 0, 0, 0, *kept]
@@ -112,20 +112,20 @@ async def test_rows_are_kept_behind_own_sums_as_they_came(store: Store) -> None:
     await learn(store, record(blocks={OWN: [(1, 5)]}, claim=b"field"))
     assert await own(store) == [0, 5, 0, 0, *kept]
     await learn(store, record(blocks={OWN: [(2, 9)]}, claim=b"short", principal=BOB))
-    await learn(store, record(blocks={OWN: OwnRow(5, rows[1])}, claim=b"row", principal=BOB))
+    await learn(store, record(blocks={OWN: OwnRow(5, rows[1], 0)}, claim=b"row", principal=BOB))
     assert await own(store, BOB) == [0, 0, 9, 0, 0, 7]
 
 
 async def test_a_row_is_taken_back_with_what_overflows_beside_it(store: Store) -> None:
     overflowing = [(0, 2**63 - 1), (0, 1)]
     for principal in (ADA, BOB):
-        blocks = {OWN: OwnRow(3, numbers(4)), BLOCK: overflowing}
+        blocks = {OWN: OwnRow(3, numbers(4), 0), BLOCK: overflowing}
         with pytest.raises(StateOverflow):
             await learn(store, record(blocks=blocks, principal=principal))
         assert await own(store, principal) == []
         await learn(store, record(blocks={OWN: [(0, 1)]}, claim=b"first", principal=principal))
     for principal, length in ((ADA, 1), (BOB, 3)):
-        blocks = {OWN: OwnRow(length, numbers(4)), BLOCK: overflowing}
+        blocks = {OWN: OwnRow(length, numbers(4), 0), BLOCK: overflowing}
         with pytest.raises(StateOverflow):
             await learn(store, record(blocks=blocks, claim=b"again", principal=principal))
         assert await own(store, principal) == [1]
@@ -140,7 +140,7 @@ async def test_own_sums_are_folded_while_they_begin_as_they_were_read(store: Sto
     assert not await fold(numbers(0), numbers(1)), "there are none"
     assert list(await store.owners(generation=GENERATION)) == []
     for place in range(3):
-        row = OwnRow(2, numbers(place, place))
+        row = OwnRow(2, numbers(place, place), 0)
         await learn(store, record(blocks={OWN: row}, claim=b"%d" % place))
     assert not await fold(numbers(0, 1), numbers(9))
     assert not await fold(numbers(0, 0, 0, 0, 1, 1, 2, 2, 3), numbers(9))
@@ -298,6 +298,29 @@ async def test_own_sums_are_forgotten(store: Store) -> None:
     assert await released(store, 1) == {BLOCK: [2]}
     await learn(store, record(claim=b"2", blocks=blocks))
     assert await own(store) == [1]
+
+
+async def test_rows_from_before_own_sums_were_forgotten_are_not_put_there(store: Store) -> None:
+    def row(claim: bytes, moment: int, **changes: Any) -> Any:
+        blocks = {OWN: OwnRow(1, numbers(4), moment), BLOCK: [(0, 1)]}
+        return record(blocks=blocks, claim=claim, charge=ONE, **changes)
+
+    before, after = 0, 2**40
+    assert (await learn(store, row(b"1", before))).added
+    await store.forget_own(generation=GENERATION, principal=ADA)
+    late = Learned(ClaimOutcome.COUNTED, False, Charge(), await spent(store))
+    # Also a record that was counted; and nothing is claimed, so that no other reward contradicts.
+    for again in (row(b"1", before), row(b"2", before), row(b"2", before, reward=0)):
+        assert await learn(store, again) == late
+    assert await own(store) == []
+    for other in ({"principal": BOB}, {"generation": b"other"}):
+        assert (await learn(store, row(b"3", before, **other))).added
+    assert (await learn(store, row(b"4", after))).added
+    assert await own(store) == [0, 4]
+    assert await released(store, 1) == {BLOCK: [3]}
+    # With everything else of a recommender it is erased as well.
+    await store.erase_sums(generation=GENERATION)
+    assert (await learn(store, row(b"5", before))).added
 
 
 async def test_erasing_takes_all_sums_of_one_recommender(

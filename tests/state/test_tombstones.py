@@ -35,11 +35,3 @@ async def test_decisions_from_before_an_erasure_are_covered() -> None:
     decisions = [(ANN, 9), (ANN, 10), (ANN, 11), (BOB, 9)]
     assert await tombstones.cover(decisions) == [True, True, False, False]
     assert await tombstones.cover([]) == []
-
-
-async def test_a_second_look_finds_an_erasure_that_came_in_between() -> None:
-    tombstones = Tombstones(MemoryStore(clock=lambda: 9.1))
-    look = tombstones.looking([(ANN, 9), (BOB, 9)])
-    assert await look.covered() == [False, False]
-    await tombstones.mark(BOB)
-    assert await look.covered() == [False, True]

@@ -167,8 +167,11 @@ def feedback_record(value: FeedbackRecord, like: FeedbackRecord | None = None) -
         _sized("increments", block, 0, MOST_BLOCK)
         if isinstance(increments, OwnRow):
             _whole("increments", increments.head, 1, MOST_FIELDS)
-            if block != OWN or not 1 <= vector("increments", increments.numbers).size <= MOST_ROW:
-                raise InvalidArgument("increments", "only own sums have rows, of a few numbers")
+            _whole("increments", increments.made_at, 0, INT64.stop - 1)
+            if not 1 <= vector("increments", increments.numbers).size <= MOST_ROW:
+                raise InvalidArgument("increments", "must be rows of a few numbers")
+            if block != OWN or next(iter(value.increments)) != OWN:
+                raise InvalidArgument("increments", "only own sums, the first block, have rows")
             continue
         if isinstance(increments, np.ndarray):
             if increments.dtype != np.int32 or not 1 <= increments.size <= MOST_FIELDS:

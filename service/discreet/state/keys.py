@@ -82,6 +82,10 @@ class StoreKeys:
         """Return the key of a directory: own sums, by principal."""
         return self._shards[shard] + b"o" + _sized(generation)
 
+    def erasures(self, shard: int, generation: bytes) -> bytes:
+        """Return the key of a hash: principal to when its own sums were last erased."""
+        return self._shards[shard] + b"x" + generation
+
     def frozen(self, shard: int, generation: bytes) -> bytes:
         """Return the key of a set: the numbers of releases whose sums are set aside.
 

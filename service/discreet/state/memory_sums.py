@@ -1,6 +1,8 @@
 """Ledgers, claims and sums in memory; see `memory`, which adds the rest."""
 
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -46,6 +48,7 @@ class MemorySums(MemoryAwaiting):
         self._numbers: dict[bytes, int] = {}
         self._counts: dict[bytes, dict[bytes, int]] = {}
         self._own: dict[bytes, dict[bytes, Vector]] = {}
+        self._erased: dict[bytes, dict[bytes, int]] = {}
 
     def spend(self, debits: Sequence[Debit]) -> Awaitable[Sequence[Debited | DiscreetError]]:
         for each in debits:
@@ -125,6 +128,11 @@ class MemorySums(MemoryAwaiting):
 
     def _learn(self, one: FeedbackRecord) -> Learned | DiscreetError:
         ledger = self._ledger(one.principal, one.window)
+        row = one.increments.get(OWN)
+        if isinstance(row, OwnRow):
+            erased = self._erased.get(one.generation, {}).get(one.principal)
+            if erased is not None and row.made_at <= erased:
+                return Learned(ClaimOutcome.COUNTED, False, NO_CHARGE, ledger)
         key = (one.principal, one.claim)
         held = self._held(one)
         if held not in (None, ClaimOutcome.HELD):
@@ -213,11 +221,18 @@ class MemorySums(MemoryAwaiting):
 
     def forget_own(self, *, generation: bytes, principal: bytes) -> Awaitable[bool]:
         held = self._own.get(checks.digest("generation", generation), {})
-        return Ready(held.pop(checks.digest("principal", principal), None) is not None)
+        erased = self._erased.setdefault(generation, {})
+        erased[checks.digest("principal", principal)] = math.ceil(self._clock())
+        return Ready(held.pop(principal, None) is not None)
 
     def erase_sums(self, *, generation: bytes) -> Awaitable[None]:
-        for held in (self._open, self._own, self._counts, self._numbers, self._awaited):
-            held.pop(checks.digest("generation", generation), None)
+        checks.digest("generation", generation)
+        held: dict[bytes, Any]
+        for held in (
+            *(self._open, self._own, self._erased),
+            *(self._counts, self._numbers, self._awaited),
+        ):
+            held.pop(generation, None)
         for key in [key for key in self._frozen if key[0] == generation]:
             del self._frozen[key]
         return Ready(None)

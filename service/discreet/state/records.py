@@ -61,7 +61,8 @@ def _call(records: Sequence[FeedbackRecord], keys: StoreKeys, fence: StoreFence)
             words.append(settled if record.settles else b"")
         for block, amounts in record.increments.items():
             if isinstance(amounts, OwnRow):
-                words += (block, b">", amounts.head, pack_vector(amounts.numbers))
+                numbers = pack_vector(amounts.numbers)
+                words += (block, b">", amounts.head, amounts.made_at, numbers)
                 continue
             if isinstance(amounts, np.ndarray):
                 content = amounts.astype(">i4").tobytes()

@@ -107,6 +107,7 @@ class RedisReleases(RedisCommands):
                 self._keys.release(shard, generation),
                 self._keys.open(shard, generation),
                 self._keys.contents(shard, generation),
+                self._keys.erasures(shard, generation),
             )
             return StoreCommand(keys[0], scripts.ERASE_SUMS.call(keys, most))
 

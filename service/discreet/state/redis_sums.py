@@ -87,7 +87,8 @@ class RedisSums(RedisCommands):
 
     def forget_own(self, *, generation: bytes, principal: bytes) -> Awaitable[bool]:
         checks.digest("generation", generation)
-        own = self._keys.own(shard_of(checks.digest("principal", principal)), generation)
+        shard = shard_of(checks.digest("principal", principal))
+        own, erasures = self._keys.own(shard, generation), self._keys.erasures(shard, generation)
         # Not repeatable: the second time there would be none.
-        call = scripts.FORGET_OWN.call((own, own + principal), principal)
+        call = scripts.FORGET_OWN.call((own, own + principal, erasures), principal)
         return self._ask(bool, own, call, repeatable=False)

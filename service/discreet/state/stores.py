@@ -118,10 +118,15 @@ amount for each of the block's fields."""
 class OwnRow(NamedTuple):
     """Numbers that are kept as they are behind the first `head` fields of own sums and behind all
     that were put there before. What they mean, and when they are added up (`fold_own`), is for
-    whoever gives them."""
+    whoever gives them.
+
+    They come from what was shown at `made_at`, in seconds since the epoch. If the principal's own
+    sums were erased since then, or in that second, they teach nothing: the record is neither
+    claimed nor charged nor added."""
 
     head: int
     numbers: npt.NDArray[np.int64]
+    made_at: int
 
 
 class FeedbackRecord(NamedTuple):
@@ -253,7 +258,8 @@ class Sums(Protocol):
         ...
 
     def forget_own(self, *, generation: bytes, principal: bytes) -> Awaitable[bool]:
-        """Erase a principal's own sums; tell whether there were any. Idempotent."""
+        """Erase a principal's own sums, and put no `OwnRow` from before there any more; tell
+        whether there were any. Idempotent."""
         ...
 
     def erase_sums(self, *, generation: bytes) -> Awaitable[None]:

@@ -44,30 +44,13 @@ class Tombstones:
         if await self.count(principal) != since:
             raise ClientErased("the client was erased while this request was being answered")
 
-    def looking(self, decisions: Sequence[tuple[bytes, int]]) -> "ErasureLook":
-        """Return what tells, each time that it is asked, which of these decisions were made before
-        an erasure; each is a principal and the moment when it was made."""
-        return ErasureLook(self._store, decisions)
-
     async def cover(self, decisions: Sequence[tuple[bytes, int]]) -> list[bool]:
-        """Tell which of these decisions were made before an erasure."""
-        return await self.looking(decisions).covered()
-
-
-class ErasureLook:
-    """Decisions whose principals' erasures are looked up, before and after something is written."""
-
-    def __init__(self, store: Blobs, decisions: Sequence[tuple[bytes, int]]) -> None:
-        self._store = store
-        self._decisions = decisions
-        self._keys = [_key(principal) for principal, _ in decisions]
-
-    async def covered(self) -> list[bool]:
-        """Tell which of the decisions were made before an erasure, as it is known now."""
-        blobs = await self._store.load(keys=self._keys)
+        """Tell which of these decisions were made before an erasure; each is a principal and the
+        moment when it was made."""
+        blobs = await self._store.load(keys=[_key(principal) for principal, _ in decisions])
         return [
             blob is not None and made_at <= int.from_bytes(blob.content, "little")
-            for blob, (_, made_at) in zip(blobs, self._decisions, strict=True)
+            for blob, (_, made_at) in zip(blobs, decisions, strict=True)
         ]
 
 

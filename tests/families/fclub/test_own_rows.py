@@ -46,7 +46,7 @@ def test_rows_add_what_observations_add_to_the_bit(
     expected[:-NOTED] = encoding.observations(decoded(steps), rewards).sum(axis=0)
     rng = np.random.default_rng(2)
     head = rng.integers(-(2**40), 2**40, encoding.fields + NOTED)
-    vector = behind(head.tolist(), own.rows(steps, rewards))
+    vector = behind(head.tolist(), own.rows(steps, rewards, [0] * len(steps)))
     assert own.waiting(vector) == count
     everybody = own.steps([np.zeros(0, dtype=np.int64), vector, head])
     assert not everybody[0].any()
@@ -70,7 +70,7 @@ def test_sums_that_are_shorter_than_the_head_have_no_rows() -> None:
 
 def test_somebody_with_many_rows_takes_no_room_for_everybody_else() -> None:
     own = OwnEncoding(SumsEncoding(dimensions=8))
-    many = behind([0] * own.head, own.rows(some_steps(2_000, 8), some_rewards(2_000)))
+    many = behind([0] * own.head, own.rows(some_steps(2_000, 8), some_rewards(2_000), [0] * 2_000))
     everybody = [many, *[many[: own.head]] * 199]
     tracemalloc.start()
     try:
@@ -84,7 +84,7 @@ def test_somebody_with_many_rows_takes_no_room_for_everybody_else() -> None:
 
 
 async def told(store: MemoryStore, own: OwnEncoding, principal: bytes, count: int) -> None:
-    rows = own.rows(some_steps(count, 2, seed=count), some_rewards(count))
+    rows = own.rows(some_steps(count, 2, seed=count), some_rewards(count), [2**40] * count)
     records = [
         FeedbackRecord(
             principal=principal,

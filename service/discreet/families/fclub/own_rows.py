@@ -55,14 +55,18 @@ class OwnEncoding:
         """How many numbers the features of a row take."""
         return -(-self.encoding.dimensions // _IN_A_NUMBER)
 
-    def rows(self, steps: npt.NDArray[np.int16], rewards: Floats) -> list[OwnRow]:
-        """Return observations as they are put behind their users' sums."""
+    def rows(
+        self, steps: npt.NDArray[np.int16], rewards: Floats, moments: Sequence[int]
+    ) -> list[OwnRow]:
+        """Return observations of what was shown at these moments, as they are put behind their
+        users' sums."""
         features = np.zeros((len(steps), _IN_A_NUMBER * self._words), dtype="<i2")
         features[:, : self.encoding.dimensions] = steps
         numbers = np.empty((len(steps), self._words + 1), dtype=np.int64)
         numbers[:, :-1] = features.view("<i8")
         numbers[:, -1] = np.asarray(rewards, dtype=np.float64).view(np.int64)
-        return [OwnRow(self.head, row) for row in numbers]
+        head = self.head
+        return [OwnRow(head, row, moment) for row, moment in zip(numbers, moments, strict=True)]
 
     def waiting(self, own: Vector) -> int:
         """Return how many rows wait behind sums."""

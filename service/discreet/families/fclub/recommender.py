@@ -43,9 +43,7 @@ from discreet.families.questions import (
     Decision,
     Lesson,
     PendingDecision,
-    PendingFeedback,
     Question,
-    Receipt,
     Utilities,
     refuse_unused,
 )
@@ -53,9 +51,7 @@ from discreet.families.stored import StoredDocument
 from discreet.privacy.charges import Charge
 from discreet.privacy.noise import NoiseSource
 from discreet.state.stores import EXACT, OWN, Vector
-from discreet.state.tombstones import Tombstones
 
-NOT_LEARNED = Receipt(duplicate=False, learned=False)
 _MOST_PRICES = 256
 MOST_NOTE_BYTES = 10_000
 """Of what a token carries about the items that it recommends: a token has 16,384 letters."""
@@ -100,7 +96,6 @@ class ClusterRecommender(Recommender[ClusterModel]):
             choice=choice,
         )
         super().__init__(name=name, stored=stored, resources=resources)
-        self._tombstones = Tombstones(resources.store)
         rows = [
             self._coordinates(item.features, f"items[{place}].features")
             for place, item in enumerate(document.items)
@@ -299,33 +294,11 @@ class ClusterRecommender(Recommender[ClusterModel]):
         """Return which of the recommended items the feedback is about."""
         return position_of(pending, item, dimensions=self.dimensions)
 
-    async def record_feedback(
-        self, many: Sequence[PendingFeedback]
-    ) -> list[Receipt | DiscreetError]:
-        """Count each once; feedback on an answer from before an erasure teaches nothing.
-
-        Looked up before, so that such feedback is not added, and after, so that what was added
-        while an erasure passed is erased with it.
-        """
-        look = self._tombstones.looking([self.made_at(one.pending) for one in many])
-        late = await look.covered()
-        if any(late):
-            timely = [one for one, is_late in zip(many, late, strict=True) if not is_late]
-            learned = iter(await super().record_feedback(timely) if timely else ())
-            receipts = [NOT_LEARNED if is_late else next(learned) for is_late in late]
-        else:
-            receipts = await super().record_feedback(many)
-        for place, is_late in enumerate(await look.covered()):
-            if is_late and not late[place]:
-                principal = many[place].pending.principal
-                await self.store.forget_own(generation=self.generation, principal=principal)
-                receipts[place] = NOT_LEARNED
-        return receipts
-
     def lessons(
         self, many: Sequence[tuple[PendingDecision, int, float]]
     ) -> list[Lesson | DiscreetError]:
-        """Return what rewards put behind the clients' own sums."""
+        """Return what rewards put behind the clients' own sums: nothing if an answer is from before
+        these were erased."""
         shown = [
             tried(features_shown, pending, position, self.dimensions)
             for pending, position, _ in many
@@ -333,7 +306,8 @@ class ClusterRecommender(Recommender[ClusterModel]):
         known = [row for row, one in enumerate(shown) if isinstance(one, bytes)]
         steps = np.frombuffer(b"".join([one for one in shown if isinstance(one, bytes)]), "<i2")
         rewards = np.array([many[row][2] for row in known])
-        added = self._ranking.own.rows(steps.reshape(-1, self.dimensions), rewards)
+        moments = [self.made_at(many[row][0])[1] for row in known]
+        added = self._ranking.own.rows(steps.reshape(-1, self.dimensions), rewards, moments)
         lessons = iter([Lesson({OWN: one}, self._lesson_charge) for one in added])
         return [next(lessons) if isinstance(one, bytes) else one for one in shown]
 

@@ -8,6 +8,7 @@
 -- KEYS[5] = number of the last release that was frozen
 -- KEYS[6] = open decisions
 -- KEYS[7] = contents of open decisions
+-- KEYS[8] = erasures of own sums
 -- ARGV[1] = how many blocks and principals to erase at most
 -- returns 1 if none is left, 0 if there are more
 
@@ -27,5 +28,5 @@ end
 if most <= 0 then
     return 0
 end
-redis.call('UNLINK', KEYS[4], KEYS[5], KEYS[6], KEYS[7])
+redis.call('UNLINK', KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8])
 return 1

@@ -25,6 +25,7 @@
 --           counts: hash of principal to number of records since the last freeze
 --           open sums: set of names of blocks; a block lies under this key followed by its name
 --           own sums: set of principals; a principal's sums lie under this key followed by it
+--           erasures: hash of principal to when its own sums were last erased, in seconds
 --           (`state/keys.py`; every value costs the server its parsing, so they are not spelt out)
 -- then, for each record in turn:
 --           reward
@@ -36,7 +37,9 @@
 --           for each block its name (empty: the principal's own), its number of increments, and
 --           field and amount of each; or "+", the first field of many in a row, and their amounts;
 --           or "*", and field and amount of each in turn. Packed numbers are big-endian, 4 bytes each.
---           Or ">", a number of fields, and what is put behind them and all that was put there before
+--           Or ">", a number of fields, a moment in seconds, and what is put behind these fields and
+--           all that was put there before, unless the own sums were erased at that moment or later:
+--           the answer is then "counted" and "not added", and nothing is written
 -- returns for each record 1 = counted | 2 = duplicate | 3 = conflict | 4 = held | 5 = another reward
 --         is held by now | -1 = overflow | -2 = unreadable, 1 = added | 0 = not | 2 = not yet, the
 --         three columns of the price (empty if none), ledger after
@@ -168,7 +171,19 @@ end
 -- Returns where the increments of a block end that begins here.
 local function last_of(at)
     local how = ARGV[at + 1]
-    return (how == '+' or how == '>') and at + 3 or how == '*' and at + 2 or at + 1 + 2 * tonumber(how)
+    return how == '+' and at + 3 or how == '>' and at + 4 or how == '*' and at + 2
+        or at + 1 + 2 * tonumber(how)
+end
+
+-- Returns whether the record whose blocks begin here is about own sums that were erased since, and
+-- whether that can be read.
+local function was_erased(prefix, at, principal)
+    if ARGV[at + 1] ~= '>' then
+        return false, true
+    end
+    local erased = redis.pcall('HGET', prefix .. 'x' .. generation, principal)
+    return erased and not failed(erased) and tonumber(ARGV[at + 3]) <= tonumber(erased),
+        not failed(erased)
 end
 
 -- Returns the blocks of a record, or nil if one cannot be read.
@@ -215,10 +230,14 @@ local function learn(key, at, first, shard)
     local ledger, claimed = read_ledger(KEYS[key + 1], field), redis.pcall('GET', claim)
     local is_open = open and redis.pcall('HEXISTS', open, ARGV[at + 4])
     local counted = terms and redis.pcall('HGET', counts, principal)
-    if not ledger or failed(claimed) or failed(is_open) or failed(counted) then
+    local erased, readable = was_erased(prefix, first, principal)
+    if not ledger or failed(claimed) or failed(is_open) or failed(counted) or not readable then
         return -2, 0, '', ''
     end
     local window = turn_windows(ledger, length, now)
+    if erased then
+        return 1, 0, '', pack_ledger(ledger)
+    end
     is_open = is_open == 1
     local held = is_open and redis.call('HGET', open, ARGV[at + 5])
     local settles = open and ARGV[at + 6] ~= ''
