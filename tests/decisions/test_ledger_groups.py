@@ -173,6 +173,28 @@ async def test_a_name_counts_feedback_in_one_way(services: DecisionServices) -> 
     await services.registry.put("books", contextual(8))
 
 
+async def test_recommenders_from_before_there_were_two_ways_of_counting_are_asked(
+    services: DecisionServices, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their groups say nothing of it, and neither do their names."""
+    registry, terms = services.registry, "ledger terms/feedback/shop"
+    await store.secret(name=terms, proposal=b"per 30d and delta 1e-06")
+
+    async def unlooked(*_: Any) -> None:
+        """As it was before."""
+
+    with monkeypatch.context() as patch:
+        patch.setattr(registry_module, "fix_terms", unlooked)
+        await registry.put("few", contextual(2, ledger="shop"))
+        await registry.put("shelf", contextual(2))
+    with pytest.raises(InvalidArgument, match="per 30d and delta 1e-06, privacy counted in epsilon, like"):
+        await registry.put("many", contextual(8, ledger="shop"))
+    await registry.put("few", contextual(2, ledger="shop", items=["a", "z"]))
+    await registry.remove("shelf")
+    with pytest.raises(InvalidArgument, match="ledger of shelf"):
+        await registry.put("shelf", contextual(8))
+
+
 async def test_a_member_of_a_group_that_was_mixed_before_can_still_be_changed(
     services: DecisionServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,9 +10,11 @@ budgets. So both are written once as well, for each account, by the first member
 
 Feedback also needs one way of counting, in epsilon or in rho: see `families.budgets.BudgetPolicy`.
 That is written with them, and for a ledger of a recommender's own too, because another recommender
-of the same name would find what was spent there.
+of the same name would find what was spent there. A recommender from before there were two ways has
+not written it: it is asked when somebody joins its group, and writes it when it is removed.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from discreet.errors import InvalidArgument
@@ -49,14 +51,15 @@ async def fix_ledger(store: Configurations, recommender: str, group: str | None)
 
 
 async def fix_terms(
-    store: Configurations, new: Recommender[Any], old: Recommender[Any] | None
+    store: Configurations, new: Recommender[Any], standing: Mapping[str, Recommender[Any]]
 ) -> None:
     """Fix windows, deltas and ways of counting; raise `InvalidArgument` if there are others.
 
-    `old` may go on as it was: a group may have been mixed before that was refused.
+    Of those that are `standing`, one of the same name may go on as it was: a group may have been
+    mixed before that was refused.
     """
     group = new.stored.document.ledger
-    had = {} if old is None else old.accounts()
+    had = standing[new.name].accounts() if new.name in standing else {}
     for account, budget in new.accounts().items():
         if group is not None:
             name, terms, one = f"{TERMS}{account}/{group}", _terms, f"ledger group {group}"
@@ -64,7 +67,15 @@ async def fix_terms(
             name, terms, one = COUNTED + new.name, _counted, f"ledger of {new.name}"
         else:
             continue
-        fixed = (await store.secret(name=name, proposal=terms(budget).encode())).decode()
+        otherwise = [
+            terms(theirs)
+            for other in standing.values()
+            if group is not None and other.stored.document.ledger == group
+            for theirs in (other.accounts().get(account, budget),)
+            if theirs.pure != budget.pure
+        ]
+        proposal = terms(budget).encode()
+        fixed = (otherwise or [(await store.secret(name=name, proposal=proposal)).decode()])[0]
         unchanged = account in had and terms(had[account]) == terms(budget)
         if fixed != terms(budget) and not unchanged:
             raise InvalidArgument(

@@ -257,7 +257,7 @@ class RecommenderRegistry:
             # Built before it is stored: a document that cannot be served must not be stored.
             built = await asyncio.to_thread(self._build, name, made.after)
             built.require_alone(self.loaded())
-            await fix_terms(self._store, built, self._snapshot.recommenders.get(name))
+            await fix_terms(self._store, built, self._snapshot.recommenders)
             if standing is None:
                 await fix_ledger(self._store, name, made.after.document.ledger)
             if await self._store.put_document(name=full, document=made.content, expected=expected):
@@ -290,10 +290,9 @@ class RecommenderRegistry:
 
         Of one whose document cannot be read only that goes: where it learned is not known here.
         """
-        snapshot = self.trusted() or await self.current()
-        if name not in snapshot.recommenders and name not in snapshot.unreadable:
-            raise UnknownRecommender(UNKNOWN)
-        full = RECOMMENDER + name
+        full, known = RECOMMENDER + name, (await self.current()).recommenders
+        if name in known:  # the next one of this name finds its ledgers
+            await fix_terms(self._store, known[name], known)
         while True:
             documents = (await self._store.registry()).documents
             standing = documents.get(full)
