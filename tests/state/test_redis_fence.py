@@ -188,6 +188,27 @@ async def test_a_store_from_before_there_were_identities_gets_one(server: Server
         assert await spent(store) == Ledger(ONE + ONE)
 
 
+async def test_secrets_that_are_gone_are_not_made_anew(server: Server, tmp_path: Path) -> None:
+    """Another pepper would give everybody a fresh ledger, though none was lost."""
+    marks = tmp_path / "marks"
+    async with opened(server, marks) as store:
+        assert await store.secret(name="pepper", proposal=b"first") == b"first"
+    async with opened(server, marks) as running:
+        server.do("DEL", KEYS.secrets)
+        for file in (marks, None):
+            with pytest.raises(StoreFenced, match="lost its secrets"):
+                async with opened(server, file):
+                    pass
+        with pytest.raises(StoreFenced, match="lost its secrets"):
+            await running.ping()
+    operator = open_store(server.url, marks=marks)
+    await operator.accept()
+    await operator.close()
+    for proposal in (b"second", b"third"):
+        async with opened(server, marks) as store:
+            assert await store.secret(name="pepper", proposal=proposal) == b"second"
+
+
 async def test_a_beginning_that_was_interrupted_is_finished(server: Server) -> None:
     async with opened(server):
         pass
@@ -324,6 +345,17 @@ async def test_a_store_that_stops_writing_through_at_run_time_is_named(
         for _ in range(3):
             await store.ping()
         assert caplog.text.count(cause) == 1
+
+
+async def test_another_doubt_about_durability_is_named_at_once(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened(server) as store:
+        for setting, bad in (("appendfsync", "no"), ("appendonly", "no")):
+            server.do("CONFIG", "SET", setting, bad)
+            await store.ping()
+        assert "appendfsync is no" in caplog.text
+        assert "no append-only file" in caplog.text
 
 
 async def test_a_store_that_hides_its_configuration_is_asked_once(server: Server) -> None:

@@ -38,7 +38,8 @@ class RedisFence(RedisCommands):
     _sound = False
     _evicted: int | None = None
     _hides_fsync = False
-    _said = -math.inf
+    _said = "", -math.inf
+    """What was said last about durability, and when."""
     _offset = 0.0
     """The store's clock less our own steady one."""
 
@@ -123,7 +124,7 @@ class RedisFence(RedisCommands):
         accepted = record.accepted + record.identity + carried
         words = (b"HSET", key, b"identity", identity, b"accepted", accepted, b"begun", b"")
         await self._ask(replies.nothing, key, words)
-        await self._ask(replies.nothing, key, (b"HDEL", key, b"broken"))
+        await self._ask(replies.nothing, key, (b"HDEL", key, b"broken", b"secrets"))
         await self._fence_shards(identity, writes, replace=True)
         fence.marks.adopt(identity, writes)
         return StoreIdentity(identity, accepted)
@@ -202,8 +203,9 @@ class RedisFence(RedisCommands):
         self._hides_fsync = self._hides_fsync or isinstance(fsync, Exception)
         fsync = None if self._hides_fsync else fsync
         doubt = durability_doubt(appends=facts.get("aof_enabled") == "1", fsync=fsync)
-        if doubt is not None and _steady() - self._said >= _SAY_SECONDS:
-            self._said = _steady()
+        said, moment = self._said
+        if doubt is not None and (doubt != said or _steady() - moment >= _SAY_SECONDS):
+            self._said = doubt, _steady()
             log.warning("%s", doubt)
         evicted = int(facts.get("evicted_keys", 0))
         if self._evicted is not None and evicted > self._evicted:
