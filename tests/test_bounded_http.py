@@ -84,6 +84,22 @@ async def test_the_one_transfer_coding_is_chunked(front: Front, coding: str, ver
     assert await front.spent() == before
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("content-length: 3", "Content-Length"),
+        ("transfer-encoding: chunked", "Transfer-Encoding"),
+        ("no colon", "header"),
+    ],
+)
+async def test_what_cannot_be_parsed_is_named(front: Front, line: str, words: str) -> None:
+    before = await front.spent()
+    answer = await front.talk(post(QUESTION, line))
+    assert statuses(answer) == [400]
+    assert words in answer.decode().rpartition('"detail":"this is not HTTP/1.1: ')[2]
+    assert await front.spent() == before
+
+
 # Trailers.
 
 

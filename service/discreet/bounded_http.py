@@ -143,8 +143,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as found:
             self._feed_without_upgrade(data[found.args[0] :])
-        except httptools.HttpParserError:
-            self._refuse_found()
+        except httptools.HttpParserError as error:
+            self._refuse_found(error)
         self._pending = 0 if self._progress else self._pending + len(data)
 
     def _feed_without_upgrade(self, rest: bytes) -> None:
@@ -162,8 +162,8 @@ class BoundedProtocol(HttpToolsProtocol):
                     self.parser.feed_data(rest)
             except httptools.HttpParserUpgrade as found:
                 rest = rest[found.args[0] :]
-            except httptools.HttpParserError:
-                self._refuse_found()
+            except httptools.HttpParserError as error:
+                self._refuse_found(error)
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """Note that the caller has finished; answer what is complete before closing."""
@@ -331,10 +331,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self._refusal = RequestRefused(kind, detail)
         return self._refusal
 
-    def _refuse_found(self) -> None:
+    def _refuse_found(self, error: httptools.HttpParserError) -> None:
         refusal = self._refusal
         if refusal is None:
-            self._refuse(BAD_REQUEST, "this is not HTTP/1.1")
+            # The parser's own words: they say what it met, and repeat nothing of it.
+            self._refuse(BAD_REQUEST, f"this is not HTTP/1.1: {error}")
         else:
             self._refuse(refusal.kind, str(refusal))
 
