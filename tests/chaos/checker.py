@@ -110,8 +110,11 @@ def _releases(seen: list[Operation], faults: Faults) -> list[str]:
     for one in seen:
         if one.stored is None or one.model is None:
             continue
-        models[one.stored].add(one.model)
         rewound = any(began <= one.ended and one.began <= ended for began, ended in rewinds)
+        if one.release == one.stored or not rewound:
+            # A frozen master still takes what waits for it when it wakes up, though another has
+            # taken its place: such a model counts if a worker answers from it.
+            models[one.stored].add(one.model)
         if one.release is not None and one.release > one.stored and not rewound:
             found.append(
                 f"a worker answered from release {one.release} before it was stored: "

@@ -95,6 +95,14 @@ def test_a_store_that_was_put_back_knows_less_for_a_while() -> None:
         assert len(broken) == found
 
 
+def test_a_model_that_only_a_replaced_master_took_is_nobodys() -> None:
+    during, before = [("freeze master", 5.5, 9.0)], [("freeze master", 1.0, 4.0)]
+    for faults, seen, found in ((during, 1, 0), (during, 2, 1), (before, 1, 1)):
+        looks = [look(2, 2), look(seen, 2, "n")]
+        broken = violations(looks, spent={}, price=1.0, budget=1.0, items=ITEMS, faults=faults)
+        assert len(broken) == found
+
+
 def test_the_report_tells_what_was_found(tmp_path: Path) -> None:
     history = History()
     history.end(history.begin("recommend", "ada"), 503, {"event_id": "retry-1"})
