@@ -4,7 +4,10 @@ import inspect
 import pickle
 import re
 
+import pytest
+
 from discreet import errors
+from discreet.errors import StoreFenced, StoreUnavailable, StoreUnread, only_reading
 
 
 def test_the_drawing_names_every_error_and_nothing_else() -> None:
@@ -34,3 +37,13 @@ def test_an_error_of_another_process_arrives_as_it_was() -> None:
         arrived = pickle.loads(pickle.dumps(sent))
         assert type(arrived) is type(sent)
         assert (str(arrived), vars(arrived)) == (str(sent), vars(sent))
+
+
+def test_a_store_that_is_gone_while_only_reading_is_told_apart() -> None:
+    for error, kind in (
+        (StoreUnavailable("gone", 4), StoreUnread),
+        (StoreFenced("x"), StoreFenced),
+    ):
+        with pytest.raises(kind) as caught, only_reading():
+            raise error
+        assert caught.value.retry_after == error.retry_after

@@ -8,6 +8,7 @@ DiscreetError
 ├── Underpaid                a decision released more than was charged for it: never answered
 ├── StateOverflow            a sum would leave its 64-bit field; nothing was added
 ├── StoreUnavailable         the store did not answer; nothing is released (503)
+│   ├── StoreUnread          it did not before anything was asked of it that counts or changes
 │   ├── StoreFenced          it lost what it had acknowledged; nothing is released (503)
 │   └── StoreDamaged         it holds something that cannot be read (503)
 ├── StoreUnsuitable          the store may lose ledgers or is of another schema; refuse to start
@@ -35,7 +36,8 @@ DiscreetError
 Messages say what to change. They never repeat a client id, a context or a reward.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -105,11 +107,26 @@ class StoreUnavailable(DiscreetError):
         self.event_id = event_id
 
 
+class StoreUnread(StoreUnavailable):
+    """The store was only to be read: nothing can have been counted or changed."""
+
+
 class StoreFenced(StoreUnavailable):
     """The store was emptied, went back in time or is another one: only its operator can decide."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, retry_after=30)
+
+
+@contextmanager
+def only_reading() -> Iterator[None]:
+    """Let a store that does not answer be told of as `StoreUnread`."""
+    try:
+        yield
+    except StoreFenced:
+        raise
+    except StoreUnavailable as error:
+        raise StoreUnread(str(error), error.retry_after) from error
 
 
 class StoreDamaged(StoreUnavailable):
@@ -133,10 +150,10 @@ class RecommenderUnreadable(DiscreetError, LookupError):
 
     retry_after = 5
 
-    def __init__(self, reason: object) -> None:
+    def __init__(self, reason: object, name: str = "") -> None:
         super().__init__(
-            f"this version cannot read the recommender: {reason}; PUT it anew, which loses what it "
-            "learned, or DELETE it, or use another version"
+            f"this version cannot read the recommender{name and ' ' + name}: {reason}; PUT it "
+            "anew, which loses what it learned, or DELETE it, or use another version"
         )
 
 

@@ -89,6 +89,13 @@ def test_an_absent_store_says_when_to_try_again() -> None:
     assert b"10.0.0.1" not in problem.body()
 
 
+def test_a_store_that_was_only_to_be_read_is_said_to_have_counted_nothing() -> None:
+    problem = problem_of(errors.StoreUnread("the store at 10.0.0.1 is gone", retry_after=7))
+    assert (problem.status, problem.headers["Retry-After"]) == (503, "7")
+    assert "nothing was released, counted or changed" in problem.content["detail"]
+    assert b"10.0.0.1" not in problem.body()
+
+
 def test_an_unknown_caller_is_told_how_to_authenticate() -> None:
     assert problem_of(errors.NotAuthenticated("who")).headers["WWW-Authenticate"] == "Bearer"
 

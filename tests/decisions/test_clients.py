@@ -2,7 +2,9 @@
 
 import pytest
 
+from discreet.decisions.registry import EXPERIMENT, RECOMMENDER
 from discreet.decisions.services import DecisionServices
+from discreet.errors import RecommenderUnreadable
 from discreet.families.questions import Feedback
 from discreet.state.memory import MemoryStore
 from tests.decisions.conftest import ask, document
@@ -35,6 +37,25 @@ async def test_erasing_covers_every_recommender(services: DecisionServices) -> N
     erased = await services.clients.erase("someone")
     assert (erased.certificate.events, erased.certificate.records) == (2, {})
     assert (await services.clients.erase("someone")).certificate.events == 0
+
+
+async def test_nothing_is_certified_while_a_recommender_cannot_be_read(
+    services: DecisionServices,
+) -> None:
+    await services.registry.put("songs", document())
+    name = RECOMMENDER + "songs"
+    standing = (await services.store.registry()).documents[name]
+    for content in (b"{}", standing):
+        # An experiment keeps nothing of anybody.
+        for full, damaged in ((name, content), (EXPERIMENT + "shares", b"[]")):
+            expected = (await services.store.registry()).documents.get(full)
+            await services.store.put_document(name=full, document=damaged, expected=expected)
+        await services.registry.refresh()
+        if content is standing:
+            assert (await services.clients.erase("ada")).certificate
+        else:
+            with pytest.raises(RecommenderUnreadable, match="recommender songs: it is damaged"):
+                await services.clients.erase("ada")
 
 
 @pytest.mark.parametrize("group", [None, "shared"])

@@ -9,7 +9,13 @@ import pytest
 from discreet.decisions import changes
 from discreet.decisions.registry import RECOMMENDER
 from discreet.decisions.services import DecisionServices, open_services
-from discreet.errors import InvalidArgument, RecommenderUnreadable, UnknownItem, UnknownRecommender
+from discreet.errors import (
+    InvalidArgument,
+    RecommenderUnreadable,
+    UnknownDecision,
+    UnknownItem,
+    UnknownRecommender,
+)
 from discreet.families.documents import ItemDocument
 from discreet.families.questions import Ask, Feedback
 from discreet.families.stored import RECORD_SCHEMA, describe
@@ -189,6 +195,17 @@ async def test_an_unreadable_recommender_harms_no_other_and_can_be_repaired(
     await ask(services, recommender="songs")
     with pytest.raises(RecommenderUnreadable, match="newer version"):
         await ask(services)
+    # Not "unknown", in a batch either: whoever is told so throws it away.
+    unread, unknown = await services.recommend.recommend_many(
+        [Ask("films", "ada", (0.2, 0.8)), Ask("poems", "ada", (0.2, 0.8))]
+    )
+    assert isinstance(unread, RecommenderUnreadable)
+    assert isinstance(unknown, UnknownRecommender)
+    feedback = Feedback(1.0, recommendation_id=spent.recommendation_id)
+    with pytest.raises(RecommenderUnreadable, match="newer version"):
+        await services.feedback.record(feedback)
+    (refused,) = await services.feedback.record_many([feedback])
+    assert isinstance(refused, RecommenderUnreadable)
     # A file's recommender must not replace what a newer version may be serving.
     with pytest.raises(RecommenderUnreadable, match="PUT it anew"):
         await services.registry.put("films", document())
@@ -196,6 +213,8 @@ async def test_an_unreadable_recommender_harms_no_other_and_can_be_repaired(
         await services.registry.change("films", changes.change_item("a", {"hidden": True}))
     assert (await services.registry.put("films", document(), repair=True)).created
     assert await services.registry.unreadable() == {}
+    with pytest.raises(UnknownDecision):
+        await services.feedback.record(feedback)
     again = await ask(services)
     # What was spent under the name stays spent.
     assert spent.privacy.remaining is not None

@@ -8,6 +8,7 @@ from fastapi.responses import PlainTextResponse
 
 from discreet.api import schemas
 from discreet.api.routing import ScopedRoute, WorkerMetrics, described, live
+from discreet.errors import only_reading
 from discreet.metrics import FLUSH_SECONDS
 
 router = APIRouter(route_class=ScopedRoute, tags=["operations"])
@@ -36,8 +37,10 @@ async def ready(request: Request) -> Any:
     Recommenders that this version cannot read are counted; the others are served.
     """
     services = live(request)["services"]
-    await services.store.ping()
-    return {"status": "ok", "unreadable": len(await services.registry.unreadable()) or None}
+    with only_reading():
+        await services.store.ping()
+        unreadable = await services.registry.unreadable()
+    return {"status": "ok", "unreadable": len(unreadable) or None}
 
 
 @router.get("/metrics", response_class=PlainTextResponse, **described(("metrics", "admin")))

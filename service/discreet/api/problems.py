@@ -50,6 +50,7 @@ KINDS: Mapping[type[errors.DiscreetError], ProblemKind] = {
     errors.Underpaid: INTERNAL,
     errors.StateOverflow: ProblemKind("statistics-full", 409, "Statistics overflow"),
     errors.StoreUnavailable: STORE_UNAVAILABLE,
+    errors.StoreUnread: STORE_UNAVAILABLE,
     errors.StoreDamaged: STORE_UNAVAILABLE,
     errors.StoreFenced: ProblemKind("store-fenced", 503, "Store lost data; answering is stopped"),
     errors.StoreUnsuitable: STORE_UNAVAILABLE,
@@ -92,6 +93,10 @@ class Refused(Exception):
 _IN_DOUBT = (
     "the store did not answer; nothing was released, but what was sent may have been counted or "
     "changed: send it again in a moment (feedback counts once)"
+)
+_UNTOUCHED = (
+    "the store cannot be used at the moment; nothing was released, counted or changed: send it "
+    "again in a moment"
 )
 _PAID_PERHAPS = (
     "the store did not answer; nothing was released, but the debit may have been made: retry in a "
@@ -160,9 +165,10 @@ def problem_of(error: Exception) -> Problem:
     if kind is STORE_UNAVAILABLE:
         seconds = getattr(error, "retry_after", 1)
         event_id = getattr(error, "event_id", None)
+        in_doubt = _IN_DOUBT if event_id is None else _PAID_PERHAPS
         return _problem(
             kind,
-            _IN_DOUBT if event_id is None else _PAID_PERHAPS,
+            _UNTOUCHED if isinstance(error, errors.StoreUnread) else in_doubt,
             headers={"Retry-After": str(seconds)},
             retry_after=seconds,
             event_id=event_id,
@@ -174,9 +180,7 @@ def problem_of(error: Exception) -> Problem:
             headers={"Retry-After": str(error.retry_after)},
             retry_after=error.retry_after,
         )
-    if isinstance(error, errors.RecommenderUnreadable):
-        headers["Retry-After"] = str(error.retry_after)
-    if isinstance(error, errors.Overloaded | errors.RateExceeded):
+    if isinstance(error, errors.RecommenderUnreadable | errors.Overloaded | errors.RateExceeded):
         headers["Retry-After"] = str(error.retry_after)
         return _problem(kind, str(error), headers=headers, retry_after=error.retry_after)
     if isinstance(error, errors.NotAuthenticated):

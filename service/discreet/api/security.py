@@ -10,7 +10,7 @@ from typing import Literal
 
 from discreet.decisions.grants import KeyGrant
 from discreet.decisions.keys import KeyRing
-from discreet.errors import NotAllowed, NotAuthenticated
+from discreet.errors import NotAllowed, NotAuthenticated, only_reading
 
 Scopes = tuple[str, ...]
 """Any one of them is enough."""
@@ -36,7 +36,8 @@ async def authorise(
     keys: KeyRing, headers: Iterable[tuple[bytes, bytes]], scopes: Scopes
 ) -> KeyGrant:
     """Return what the caller's key allows; raise if it has none of the scopes."""
-    held = await keys.grant_of(bearer(headers))
+    with only_reading():
+        held = await keys.grant_of(bearer(headers))
     if held is None:
         raise NotAuthenticated("unknown or revoked API key")
     if held.scopes.isdisjoint(scopes):

@@ -4,8 +4,10 @@ Nothing is lost without being named. A document that is put without `items` keep
 names fewer items than there are leaves the others; whoever wants a catalogue emptied writes `[]`.
 """
 
+import gc
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -14,6 +16,7 @@ from discreet.errors import DocumentChanged, InvalidArgument, UnknownItem, Unkno
 from discreet.families.documents import ItemDocument, RecommenderDocument, UnusableItem
 from discreet.families.registration import read_document
 from discreet.families.stored import GENERATION_BYTES, StoredDocument, describe, written
+from discreet.state.checks import MOST_DOCUMENT
 
 UNKNOWN = "no recommender of that name; GET /recommenders lists them"
 _TAG_BYTES = 16
@@ -270,3 +273,27 @@ def _losing(field: str) -> InvalidArgument:
     return InvalidArgument(
         field, "cannot change without losing what was learned; DELETE the recommender first"
     )
+
+
+def made(change: Change, standing: StoredDocument | None, expected: bytes | None) -> ChangedRecord:
+    """Return what a change makes of a record, `expected` being what the store holds of it now."""
+    with collection_paused():
+        after = change(standing)
+        content = expected if after is standing and expected is not None else after.encode()
+    if len(content) > MOST_DOCUMENT:
+        raise InvalidArgument(
+            "items",
+            f"the document would have {len(content):,} bytes, and at most {MOST_DOCUMENT:,} can be "
+            "stored: shorten ids, titles, attributes or features, or hold fewer items",
+        )
+    return ChangedRecord(standing, after, content)
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """Make many objects, none of them garbage: looking for some takes longer than making them."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

@@ -62,10 +62,15 @@ class Clients:
         """Erase what is stored about a client: answers kept for retries, profiles, histories, keys.
 
         The erasure is counted first, so that whatever is on its way through any worker is taken
-        back (`discreet.state.tombstones`). What remains, and why, is in the certificate.
+        back (`discreet.state.tombstones`). Nothing is erased while there is a recommender that this
+        version cannot read: `RecommenderUnreadable`. What remains, and why, is in the certificate.
         What was spent by day is erased: it tells when somebody was here.
         """
-        recommenders = list((await self._registry.current()).recommenders.values())
+        snapshot = await self._registry.current()
+        if snapshot.unserved:
+            # What it keeps of the client cannot be found, and a certificate would be false.
+            raise self._registry.absent(snapshot.unserved[0])
+        recommenders = list(snapshot.recommenders.values())
         principals = {one.name: one.principal(client) for one in recommenders}
         stamps = await asyncio.gather(
             *(self._tombstones.mark(principal) for principal in set(principals.values()))

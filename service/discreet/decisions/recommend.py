@@ -141,14 +141,14 @@ class RecommendRequests:
         snapshot = await self._registry.current()
         answers: list[Recommendation | DiscreetError] = [_UNKNOWN] * len(asks)
         together: dict[tuple[str, bool, bool], _Alike] = {}
-        recommenders = snapshot.recommenders
         for position, ask in enumerate(asks):
-            recommender = recommenders.get(ask.recommender)
+            recommender = snapshot.recommenders.get(ask.recommender)
             if recommender is None:
                 ask = self._experiments.route(snapshot, ask)
-                recommender = recommenders.get(ask.recommender)
-                if recommender is None:
-                    continue
+                recommender = snapshot.recommenders.get(ask.recommender)
+            if recommender is None:
+                answers[position] = self._registry.absent(ask.recommender)
+                continue
             try:
                 question = _checked(recommender, ask)
             except DiscreetError as error:

@@ -9,12 +9,11 @@ An infinite lease is for a process that is alone with its store: simulations.
 """
 
 import asyncio
-import gc
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,13 +26,13 @@ from discreet.errors import (
     RecommenderUnreadable,
     StoreUnavailable,
     UnknownRecommender,
+    only_reading,
 )
 from discreet.families.contract import Recommender, Resources
 from discreet.families.documents import RecommenderDocument
 from discreet.families.experiments import ExperimentDocument, read_experiment
 from discreet.families.registration import FAMILIES, read_stored
 from discreet.families.stored import StoredDocument, UnreadableRecord
-from discreet.state.checks import MOST_DOCUMENT
 from discreet.state.stores import Configurations
 
 log = logging.getLogger(__name__)
@@ -53,6 +52,11 @@ class Snapshot:
     by_generation: Mapping[bytes, Recommender[Any]]
     experiments: Mapping[str, ExperimentDocument]
     unreadable: Mapping[str, str]
+
+    @property
+    def unserved(self) -> list[str]:
+        """The names of recommenders, and of no experiments, that cannot be read."""
+        return [name for name in self.unreadable if RECOMMENDER + name in self.documents]
 
 
 Visit = Callable[[Recommender[Any]], Awaitable[None]]
@@ -89,7 +93,7 @@ class RecommenderRegistry:
         self._poll: asyncio.Task[None] | None = None
 
     def _read(self, name: str, content: bytes) -> Recommender[Any]:
-        with collection_paused():
+        with changes.collection_paused():
             stored = read_stored(content)
         try:
             return self._build(name, stored)
@@ -116,9 +120,10 @@ class RecommenderRegistry:
         return self._snapshot if time.monotonic() < self._trusted_until else None
 
     async def current(self) -> Snapshot:
-        """Return a snapshot that is true now."""
+        """Return a snapshot that is true now; to be asked for before anything is written."""
         if time.monotonic() >= self._trusted_until:
-            await self.refresh()
+            with only_reading():
+                await self.refresh()
         return self._snapshot
 
     async def refresh(self) -> None:
@@ -129,9 +134,7 @@ class RecommenderRegistry:
                 await asyncio.shield(previous)
             if time.monotonic() < self._trusted_until:
                 return
-        if self._refreshing is None or self._refreshing.done():
-            self._refreshing = asyncio.ensure_future(self._load())
-        await asyncio.shield(self._refreshing)
+        await self._load_once()
 
     async def _load(self) -> None:
         asked = time.monotonic()
@@ -181,17 +184,28 @@ class RecommenderRegistry:
         recommender = snapshot.recommenders.get(name)
         if recommender is not None:
             return recommender
-        raise self._absent(name)
+        raise self.absent(name)
 
-    def _absent(self, name: str) -> DiscreetError:
+    def absent(self, name: str) -> DiscreetError:
+        """Return why there is no recommender of that name in memory."""
         reason = self._snapshot.unreadable.get(name)
         if reason is None:
             return UnknownRecommender(UNKNOWN)
-        return RecommenderUnreadable(reason)
+        return RecommenderUnreadable(reason, name)
 
     def by_generation(self, generation: bytes) -> Recommender[Any] | None:
-        """Return the recommender that a token belongs to, unless it has been removed."""
-        return self._snapshot.by_generation.get(generation)
+        """Return the recommender that a token belongs to, unless it has been removed.
+
+        Raises `RecommenderUnreadable` if it is there and not served: another version serves it.
+        """
+        snapshot = self._snapshot
+        found = snapshot.by_generation.get(generation)
+        if found is None and snapshot.unreadable:
+            written = generation.hex().encode()
+            for name in snapshot.unserved:
+                if written in snapshot.documents[RECOMMENDER + name]:
+                    raise self.absent(name)
+        return found
 
     def latest(self) -> Snapshot:
         """Return the snapshot in memory, however old."""
@@ -251,7 +265,7 @@ class RecommenderRegistry:
                 raise InvalidArgument("name", "is an experiment's; give the recommender another")
             standing = await self._standing(name, expected, repair=repair)
             # In a thread, because a large catalogue takes long.
-            made = await asyncio.to_thread(_changed, change, standing, expected)
+            made = await asyncio.to_thread(changes.made, change, standing, expected)
             if made.content == expected:
                 return made
             # Built before it is stored: a document that cannot be served must not be stored.
@@ -372,28 +386,3 @@ def _experiments(
             except UnreadableRecord as reason:
                 unreadable[name] = f"it is an experiment (PUT /experiments/{name}), and {reason}"
     return found, unreadable
-
-
-def _changed(
-    change: changes.Change, standing: StoredDocument | None, expected: bytes | None
-) -> ChangedRecord:
-    with collection_paused():
-        after = change(standing)
-        content = expected if after is standing and expected is not None else after.encode()
-    if len(content) > MOST_DOCUMENT:
-        raise InvalidArgument(
-            "items",
-            f"the document would have {len(content):,} bytes, and at most {MOST_DOCUMENT:,} can be "
-            "stored: shorten ids, titles, attributes or features, or hold fewer items",
-        )
-    return ChangedRecord(standing, after, content)
-
-
-@contextmanager
-def collection_paused() -> Iterator[None]:
-    """Make many objects, none of them garbage: looking for some takes longer than making them."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
