@@ -206,8 +206,8 @@ def folded(before: Vector) -> Vector:
 def _pairs(increments: npt.NDArray[np.int32]) -> None:
     if increments.ndim != 2 or increments.shape[1] != 2:
         raise InvalidArgument("increments", "must have a field and an amount in each row")
-    fields = increments[:, 0]
-    if not 0 <= np.minimum.reduce(fields) <= np.maximum.reduce(fields) < MOST_FIELDS:
+    # Without a sign, what is negative is too large.
+    if np.maximum.reduce(increments[:, 0].view(np.uint32)) >= MOST_FIELDS:
         raise InvalidArgument("increments", f"fields must be in [0, {MOST_FIELDS})")
 
 

@@ -109,11 +109,11 @@ def test_how_long_an_id_is_does_not_depend_on_features_where_answers_are_private
 ) -> None:
     recommender = built(node(privacy={"answers": {"epsilon": 1.0}}))
     question = recommender.question(ask(candidates=[full("a", features), full("b", 3)], limit=1))
-    assert recommender._reader.note_size(question) == 3 + 2 + 10 + 800
+    assert recommender._reader.note_size(question) == 3 + 2 + 10 + 100 * (2 + 4)
     crossed = built(node(**CROSSED, privacy={"answers": {"epsilon": 1.0}}))
     for client in (Sparse([], []), Sparse([0, 1, 2], [1.0, 1.0, 1.0])):
         asked = crossed.question(ask(candidates=None, features=client))
-        assert crossed._reader.note_size(asked) == 3 + 2 + 800
+        assert crossed._reader.note_size(asked) == 3 + 2 + 3 * (1 + 4)
     nobody = crossed.question(ask(candidates=None))
     assert crossed._reader.note_size(nobody) == 3 + 2
 

@@ -1,10 +1,12 @@
 """What a recommendation id carries until feedback comes: the features that learning will need.
 
-    flag, the client's features, then for candidates that no catalogue holds: a digest of the id
-    and the features of each recommended one. Features are 32-bit positions and 32-bit floats.
+    form, the client's features, then for candidates that no catalogue holds: a digest of the id
+    and the features of each recommended one. Features are positions and 32-bit floats; the form
+    says whether there are candidates, and of how many bytes positions are.
 
 All of it is sealed with the decision. But anybody can see how long an id is, and how many features
-somebody has is private: where answers are, notes are filled up to a length that is public.
+somebody has is private: where answers are, notes are filled up to a length that is public. They are
+sent to and fro with every answer, so positions take as few bytes as the document's features need.
 """
 
 import hashlib
@@ -19,11 +21,13 @@ MOST_NOTE = 11_000
 """Bytes. With its choices and in base64 a recommendation id then stays below 16 kB."""
 ID_BYTES = 8
 
-_HEAD = struct.Struct("<?H")
-_CATALOGUED = _HEAD.pack(False, 0)
+_HEAD = struct.Struct("<BH")
 _COUNT = struct.Struct("<H")
-_ENTRY = 8
-"""Bytes of one feature."""
+_INLINE = 1
+"""What a form adds that has candidates."""
+_POSITIONS = {4: (0, "I"), 1: (2, "B"), 2: (4, "H")}
+"""The form of positions of so many bytes, and their letter in `struct`."""
+_LETTERS = dict(_POSITIONS.values())
 
 
 class FeatureNote(NamedTuple):
@@ -32,14 +36,15 @@ class FeatureNote(NamedTuple):
     client: SparseRow
     items: Sequence[tuple[bytes, SparseRow]] | None
 
-    def encode(self, size: int = 0) -> bytes:
-        """Return the note as bytes, filled up to `size`."""
+    def encode(self, size: int = 0, *, width: int = 4) -> bytes:
+        """Return the note as bytes, with positions of `width` bytes, filled up to `size`."""
+        form, letter = _POSITIONS[width]
+        client = _write(self.client, letter)
         if self.items is None:
-            return (_CATALOGUED + _write(self.client)).ljust(size, b"\0")
-        items = self.items
-        note = _HEAD.pack(True, len(items)) + _write(self.client)
-        for digest, row in items:
-            note += digest + _write(row)
+            return (_HEAD.pack(form, 0) + client).ljust(size, b"\0")
+        note = _HEAD.pack(form | _INLINE, len(self.items)) + client
+        for digest, row in self.items:
+            note += digest + _write(row, letter)
         return note.ljust(size, b"\0")
 
 
@@ -48,34 +53,41 @@ def id_digest(item: str) -> bytes:
     return hashlib.blake2b(item.encode(), digest_size=ID_BYTES, person=b"candidate").digest()
 
 
-def note_size(*, client: int, items: Sequence[int] = ()) -> int:
+def position_width(dimension: int) -> int:
+    """Return how many bytes the positions of so many features take: 1, 2 or 4."""
+    return next(width for width in sorted(_POSITIONS) if dimension <= 256**width)
+
+
+def note_size(*, client: int, items: Sequence[int] = (), width: int = 4) -> int:
     """Return the bytes of a note with so many features of the client and of each candidate."""
-    each = sum(ID_BYTES + _COUNT.size + _ENTRY * count for count in items)
-    return _HEAD.size + _COUNT.size + _ENTRY * client + each
+    entry = width + 4
+    each = sum(ID_BYTES + _COUNT.size + entry * count for count in items)
+    return _HEAD.size + _COUNT.size + entry * client + each
 
 
 def read_note(content: bytes) -> FeatureNote:
     """Return the note, which this service sealed."""
     try:
-        inline, count = _HEAD.unpack_from(content)
-        client, at = _read(content, _HEAD.size)
+        form, count = _HEAD.unpack_from(content)
+        letter = _LETTERS[form & ~_INLINE]
+        client, at = _read(content, _HEAD.size, letter)
         items = []
         for _ in range(count):
             digest = content[at : at + ID_BYTES]
-            row, at = _read(content, at + ID_BYTES)
+            row, at = _read(content, at + ID_BYTES, letter)
             items.append((digest, row))
-    except struct.error:
+    except (struct.error, KeyError):
         raise TokenForged("recommendation_id was issued by another version") from None
-    return FeatureNote(client, items if inline else None)
+    return FeatureNote(client, items if form & _INLINE else None)
 
 
-def _write(row: SparseRow) -> bytes:
+def _write(row: SparseRow, letter: str) -> bytes:
     count = len(row.indices)
-    return struct.pack(f"<H{count}I{count}f", count, *row.indices, *row.values)
+    return struct.pack(f"<H{count}{letter}{count}f", count, *row.indices, *row.values)
 
 
-def _read(content: bytes, at: int) -> tuple[SparseRow, int]:
+def _read(content: bytes, at: int, letter: str) -> tuple[SparseRow, int]:
     (count,) = _COUNT.unpack_from(content, at)
-    start = at + _COUNT.size
-    numbers = struct.unpack_from(f"<{count}I{count}f", content, start)
-    return SparseRow(numbers[:count], numbers[count:]), start + _ENTRY * count
+    start, form = at + _COUNT.size, f"<{count}{letter}{count}f"
+    numbers = struct.unpack_from(form, content, start)
+    return SparseRow(numbers[:count], numbers[count:]), start + struct.calcsize(form)

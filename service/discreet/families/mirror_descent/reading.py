@@ -9,7 +9,12 @@ from discreet.errors import InvalidArgument
 from discreet.families.documents import SparseFeatures
 from discreet.families.mirror_descent.document import MirrorDescentDocument
 from discreet.families.mirror_descent.model import MirrorQuestion
-from discreet.families.mirror_descent.notes import MOST_NOTE, note_size, read_note
+from discreet.families.mirror_descent.notes import (
+    MOST_NOTE,
+    note_size,
+    position_width,
+    read_note,
+)
 from discreet.families.mirror_descent.sparse import (
     MOST_NONZEROS,
     Crossing,
@@ -83,8 +88,11 @@ class QuestionReader:
         # For each question, and each record: what numpy would take longer to look up.
         self._rows: list[int] = self._row_of.tolist()
         self._row_lengths: list[int] = self._catalogue.lengths.tolist()
-        told = self._most if self.crossing is not None else 0
-        self._full_note = note_size(client=told)
+        clients = 0 if self.crossing is None else self.crossing.clients
+        self.note_width = position_width(max(clients, self._dimension))
+        """Bytes of a feature's position in the notes of answers."""
+        self._most_told = min(self._most, clients)
+        self._full_note = note_size(client=self._most_told, width=self.note_width)
 
     def _with_features(self, slots: Slots) -> Slots:
         return slots[self._row_of[slots] >= 0]
@@ -185,11 +193,11 @@ class QuestionReader:
         client, shown = len(question.features.indices), min(question.limit, len(question))
         items: list[int] = []
         if self._hides_lengths:
-            client = self._most if question.personal and self.crossing is not None else 0
-            items = [self._most] * shown
+            client = self._most_told if question.personal else 0
+            items = [min(self._most, self._dimension)] * shown
         elif question.ids is not None:
             items = np.sort(question.rows.lengths)[::-1][:shown].tolist()
-        return note_size(client=client, items=items)
+        return note_size(client=client, items=items, width=self.note_width)
 
     # What is learned from.
 

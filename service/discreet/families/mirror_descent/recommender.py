@@ -222,11 +222,11 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
         personalised: bool,
         reason: str | None,
     ) -> Decision:
-        size = self._reader.note_size(question)
+        size, width = self._reader.note_size(question), self._reader.note_width
         if question.whole and len(choices) == 1:
             ((place, share),) = choices
             slot = self._reader.shown[place]
-            note = FeatureNote(question.features, None).encode(size)
+            note = FeatureNote(question.features, None).encode(size, width=width)
             return Decision((self.id_of[slot],), (Choice(slot, share),), personalised, note, reason)
         places = [choice.slot for choice in choices]
         carried = None
@@ -249,7 +249,7 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
                 ]
             ),
             personalised=personalised,
-            note=FeatureNote(question.features, carried).encode(size),
+            note=FeatureNote(question.features, carried).encode(size, width=width),
             reason=reason,
         )
 
