@@ -108,7 +108,15 @@ class Clients:
             records={
                 one.name: count for one, count in zip(recommenders, forgotten, strict=True) if count
             },
-            remains={**REMAINS, **_left_in_logs(recommenders, principals)},
+            remains={
+                **REMAINS,
+                **_left_in_logs(recommenders, principals),
+                **{
+                    f"elsewhere_{one.name}": left
+                    for one in recommenders
+                    if (left := one.left_elsewhere()) is not None
+                },
+            },
         )
         content = sealed_content(certificate.content())
         return Erased(certificate, self._principals.certificate(content).hex())

@@ -24,8 +24,8 @@ REMAINS: Mapping[str, str] = {
     "and goes into the next release with its noise",
     "claims": "which feedback was counted, by random decision ids, until those recommendations "
     "expire",
-    "erasures": "how often this client was erased, as a number under a keyed digest, so that "
-    "requests which were on their way cannot bring anything back",
+    "erasures": "how often this client was erased, and when last, as numbers under a keyed digest, "
+    "so that requests which were on their way cannot bring anything back",
     "removed_recommenders": "of recommenders that had been removed before, and shared their "
     "ledgers with none that is left: stored answers, sealed, until they expire, and what was spent "
     "by day, both under keyed digests",

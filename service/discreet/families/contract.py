@@ -272,6 +272,11 @@ class Recommender(DecidingRecommender[M]):
         """Erase what is stored about a client; return how many things. Ledgers stay."""
         return 0
 
+    def left_elsewhere(self) -> str | None:
+        """Return what others were told about clients, which no erasure here reaches, if anything:
+        for the certificate."""
+        return None
+
     async def budgets(self, client: str) -> tuple[PrivacyReport, PrivacyReport]:
         """Return how the accounts stand that pay for this client's answers and feedback."""
         principal = self.principal(client)

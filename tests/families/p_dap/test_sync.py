@@ -247,6 +247,14 @@ async def test_feedback_that_is_held_is_passed_on_once_it_is_learned(pair: Pair)
     assert int(vector[::2].sum()) == 2**20
 
 
+async def test_a_certificate_of_erasure_says_that_vendors_were_told(pair: Pair) -> None:
+    ours, theirs = [
+        (await one.clients.erase("ada")).certificate.remains for one in (pair.ours, pair.theirs)
+    ]
+    assert "vendors" in ours["elsewhere_films"]
+    assert "elsewhere_films" not in theirs
+
+
 async def test_feedback_waits_for_a_vendor_that_is_down_and_counts_once(pair: Pair) -> None:
     answer = await pair.vendors_item()
     pair.peers.down.add("them")

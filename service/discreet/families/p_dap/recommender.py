@@ -335,6 +335,16 @@ class PartitionRecommender(Recommender[PartitionModel]):
 
     # Life.
 
+    def left_elsewhere(self) -> str | None:
+        """Return what vendors were told."""
+        if not self.vendors.url_of:
+            return None
+        return (
+            "in which cells of contexts vendors were asked for items, and how these were received, "
+            "as the vendors were told, or are still to be told once they can be reached; without "
+            "a name"
+        )
+
     async def tend(self) -> None:
         """Send feedback that waits for vendors."""
         await self.vendors.send_waiting()
