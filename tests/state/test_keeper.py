@@ -14,6 +14,7 @@ import redis
 
 from discreet.errors import StoreUnavailable
 from discreet.state.embedded import EmbeddedStore
+from discreet.state.keeper import MALLOC, server_environment
 from discreet.state.redis_store import open_store
 from discreet.state.stores import Ledger
 from tests.state.load import Traffic
@@ -96,6 +97,7 @@ async def test_a_client_survives_its_store(tmp_path: Path) -> None:
 OWNER = """
 import sys, time
 from discreet.state.embedded import EmbeddedStore
+from discreet.state.keeper import MALLOC, server_environment
 EmbeddedStore(sys.argv[1]).start()
 print("started", flush=True)
 time.sleep(600)
@@ -150,3 +152,12 @@ def test_kill_9_of_anybody_leaves_nobody_and_loses_nothing(
     with EmbeddedStore(tmp_path) as url:
         assert server_process(folder) != processes["server"]
         assert asyncio.run(ledger(url)) == Ledger(ONE)
+
+
+def test_how_memory_is_taken_is_ours_unless_somebody_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
+    assert server_environment() == {**os.environ, "GLIBC_TUNABLES": MALLOC}
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=7")
+    assert server_environment() == dict(os.environ)

@@ -18,16 +18,19 @@ for place = SHARDS, 1, -1 do
 end
 local writes, counted = {}, {}
 for place, fence in ipairs(redis.call('MGET', unpack(FENCES))) do
-    local at = 16 * place - 15
     if not fence then
         return redis.error_reply('FENCED emptied')
-    elseif #fence ~= 16 or fence:sub(1, 8) ~= CARRIED:sub(at, at + 7) then
+    elseif #fence ~= 16 then
         return redis.error_reply('FENCED other')
     end
-    writes[place] = struct.unpack('>i8', fence, 9)
-    if writes[place] < struct.unpack('>i8', CARRIED, at + 8) then
+    local identity, count = struct.unpack('>c8i8', fence)
+    local ours, least = struct.unpack('>c8i8', CARRIED, 16 * place - 15)
+    if identity ~= ours then
+        return redis.error_reply('FENCED other')
+    elseif count < least then
         return redis.error_reply('FENCED older')
     end
+    writes[place] = count
 end
 
 -- Counts a write of a shard that must not be forgotten. Called by whatever debits or claims.

@@ -1,15 +1,17 @@
 end
 
 -- Ends what `fenced_begin` began.
-local reply, fences = run(), {}
+local reply, fences, last = run(), {}, 0
+local answers, identity = #reply, CARRIED:sub(1, 8)
 for place = 1, SHARDS do
     if counted[place] then
-        fences[#fences + 1] = FENCES[place]
-        fences[#fences + 1] = CARRIED:sub(1, 8) .. struct.pack('>i8', writes[place])
+        fences[last + 1] = FENCES[place]
+        fences[last + 2] = struct.pack('>c8i8', identity, writes[place])
+        last = last + 2
     end
-    reply[#reply + 1] = writes[place]
+    reply[answers + place] = writes[place]
 end
-if #fences > 0 then
+if last > 0 then
     redis.call('MSET', unpack(fences))
 end
 return reply

@@ -46,7 +46,8 @@
 
 local now, length, shards = milliseconds(), tonumber(ARGV[2]), ARGV[4]
 local field = day_field(now, 1, ARGV[3])
-local terms = ARGV[1] ~= '' and {struct.unpack('>i8i8i8i8i8i8', ARGV[1])}
+local terms = ARGV[1] ~= '' and {unpack_bytes(ACCOUNTS, ARGV[1])}
+local limit = terms and {terms[4], terms[5], terms[6]}
 local keys, generation = #KEYS / #shards, ARGV[5]
 local sized = string.char(#generation) .. generation
 local AWAITED = keys == 3
@@ -58,12 +59,21 @@ end
 
 local PIECE = 128
 
+-- Formats of so many numbers, of 4 bytes and of 8.
+local FOURS, EIGHTS = {}, {}
+local function formats(some)
+    if not FOURS[some] then
+        FOURS[some], EIGHTS[some] = '>' .. string.rep('i4', some), '>' .. string.rep('i8', some)
+    end
+    return FOURS[some], EIGHTS[some]
+end
+
 -- Returns numbers of 4 bytes each.
 local function unpack_numbers(packed)
     local numbers, many = {}, #packed / 4
     for first = 0, many - 1, PIECE do
         local some = math.min(PIECE, many - first)
-        local piece = {struct.unpack('>' .. string.rep('i4', some), packed, 4 * first + 1)}
+        local piece = {unpack_bytes(formats(some), packed, 4 * first + 1)}
         for i = 1, some do
             numbers[first + i] = piece[i]
         end
@@ -76,22 +86,25 @@ end
 local EXACT = 9007199254740991 - 2147483648
 local function add_packed(block)
     local offset, many = 8 * block.field, #block.packed / 4
-    local before = redis.call('GETRANGE', block.key, offset, offset + 8 * many - 1)
-    before = before .. string.rep('\0', 8 * many - #before)
-    local after = {}
+    local before = call('GETRANGE', block.key, offset, offset + 8 * many - 1)
+    if #before < 8 * many then
+        before = before .. string.rep('\0', 8 * many - #before)
+    end
+    local after = ''
     for first = 0, many - 1, PIECE do
-        local some = math.min(PIECE, many - first)
-        local sums = {struct.unpack('>' .. string.rep('i8', some), before, 8 * first + 1)}
-        local amounts = {struct.unpack('>' .. string.rep('i4', some), block.packed, 4 * first + 1)}
+        local some = min(PIECE, many - first)
+        local fours, eights = formats(some)
+        local sums = {unpack_bytes(eights, before, 8 * first + 1)}
+        local amounts = {unpack_bytes(fours, block.packed, 4 * first + 1)}
         for i = 1, some do
             if sums[i] > EXACT or sums[i] < -EXACT then
                 return false
             end
             sums[i] = sums[i] + amounts[i]
         end
-        after[#after + 1] = struct.pack('>' .. string.rep('i8', some), unpack(sums, 1, some))
+        after = after .. pack(eights, unpack(sums, 1, some))
     end
-    redis.call('SETRANGE', block.key, offset, table.concat(after))
+    call('SETRANGE', block.key, offset, after)
     block.before = before
     return true
 end
@@ -200,20 +213,22 @@ end
 local function read_blocks(prefix, at, count, principal)
     local blocks = {}
     for place = 1, count do
-        local directory, name = prefix .. 's' .. sized, ARGV[at]
+        local name, kind = ARGV[at], 's'
         if name == '' then
-            directory, name = prefix .. 'o' .. sized, principal
+            name, kind = principal, 'o'
         end
+        local directory = prefix .. kind .. sized
+        local key = directory .. name
         local last, how = last_of(at), ARGV[at + 1]
-        local size = redis.pcall('STRLEN', directory .. name)
+        local size = redis.pcall('STRLEN', key)
         if failed(size) or size % 8 ~= 0 then
             return nil
         elseif size == 0 and failed(redis.pcall('SCARD', directory)) then
             return nil
         end
         local block = {
-            directory = directory, name = name, key = directory .. name, length = size,
-            words = ARGV, first = 1, last = 0,
+            directory = directory, name = name, key = key, length = size,
+            words = ARGV, first = 1, last = 0, packed = false, field = 0,
         }
         if how == '+' then
             block.packed, block.field = ARGV[last], tonumber(ARGV[at + 2])
@@ -228,6 +243,13 @@ local function read_blocks(prefix, at, count, principal)
         at = last + 1
     end
     return blocks
+end
+
+-- Notes for as long as a decision is open that this item of it was counted: claims lapse.
+local function note_counted(is_open, open, at)
+    if is_open then
+        call('HSET', open, ARGV[at + 5], 'c')
+    end
 end
 
 -- Learns from the record whose keys follow `key`, whose arguments follow `at` and whose blocks begin
@@ -261,15 +283,8 @@ local function learn(key, at, first, shard)
         return held == reward and 2 or 3, 2, '', pack_ledger(ledger)
     end
 
-    -- Notes for as long as the decision is open that this item of it was counted: claims lapse.
-    local function note_counted()
-        if is_open then
-            redis.call('HSET', open, ARGV[at + 5], 'c')
-        end
-    end
-
     if claimed then
-        note_counted()
+        note_counted(is_open, open, at)
         local added = claimed:sub(1, 1) ~= '!'
         local counted_as = added and claimed or claimed:sub(2)
         return counted_as == reward and 2 or 3, added and 1 or 0, '', pack_ledger(ledger)
@@ -289,17 +304,17 @@ local function learn(key, at, first, shard)
         if count < 1 then
             return -2, 0, '', ''
         end
-        charge = {terms[1], math.min(terms[2] * (2 * count - 1), UNLIMITED), terms[3]}
-        if not debit(ledger, 1, charge, {terms[4], terms[5], terms[6]}, window) then
+        charge = {terms[1], min(terms[2] * (2 * count - 1), UNLIMITED), terms[3]}
+        if not debit(ledger, 1, charge, limit, window) then
             -- Refusals are few: the ledger is read once more, as it stands.
             ledger = read_ledger(KEYS[key + 1], field)
             turn_windows(ledger, length, now)
-            redis.call('SET', claim, '!' .. reward, 'PX', ARGV[at + 2])
-            note_counted()
+            call('SET', claim, '!' .. reward, 'PX', ARGV[at + 2])
+            note_counted(is_open, open, at)
             count_write(shard)
             return 1, 0, '', pack_ledger(ledger)
         end
-        price = struct.pack('>i8i8i8', charge[1], charge[2], charge[3])
+        price = pack(ACCOUNT, charge[1], charge[2], charge[3])
     end
 
     local blocks = read_blocks(prefix, first, tonumber(ARGV[at + 3]), principal)
@@ -310,11 +325,11 @@ local function learn(key, at, first, shard)
     end
     local after
     if count > 0 then
-        redis.call('HSET', counts, principal, count)
+        call('HSET', counts, principal, count)
         after = write_ledger(KEYS[key + 1], ledger, field, charge)
     end
-    redis.call('SET', claim, reward, 'PX', ARGV[at + 2])
-    note_counted()
+    call('SET', claim, reward, 'PX', ARGV[at + 2])
+    note_counted(is_open, open, at)
     count_write(shard)
     return 1, 1, price, after or pack_ledger(ledger)
 end

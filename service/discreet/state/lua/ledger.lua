@@ -18,31 +18,30 @@
 
 local UNLIMITED = 9007199254740991
 local EMPTY = string.rep('\0', 24)
+local ACCOUNT = '>i8i8i8'
 local ACCOUNTS = '>i8i8i8i8i8i8'
 local WINDOW = '>I4I4i8i8i8i8i8i8'
 local ENTRY = '>I4I7I7I7'
 local MOST_WINDOWS = 8
 local DAY = 86400000
 local KEPT_DAYS = 35
+local NO_WINDOWS = {}  -- shared by ledgers without any: what is never made need not be collected
+
+local call, min, pack, unpack_bytes = redis.call, math.min, struct.pack, struct.unpack
 
 -- Returns the store's clock in milliseconds.
 local function milliseconds()
-    local time = redis.call('TIME')
+    local time = call('TIME')
     return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
 -- Returns the field of a day's entry.
 local function day_field(now, account, purpose)
-    return struct.pack('>c1I4B', 'd', math.floor(now / DAY), account) .. purpose
+    return pack('>c1I4B', 'd', math.floor(now / DAY), account) .. purpose
 end
 
-local function readable(columns, first)
-    for column = first, first + 5 do
-        if columns[column] < 0 or columns[column] > UNLIMITED then
-            return false
-        end
-    end
-    return true
+local function readable(...)
+    return min(...) >= 0 and math.max(...) <= UNLIMITED
 end
 
 -- Returns a ledger, or nil if it cannot be read: six columns; `windows`, each with its length, its
@@ -52,45 +51,47 @@ local function read_ledger(key, field)
     if parts.err then
         return nil
     end
-    if not parts[1] and redis.call('EXISTS', key) == 1 then
+    if not parts[1] and call('EXISTS', key) == 1 then
         return nil  -- every debit writes its accounts: they were lost
     end
     local stored, windows = parts[1] or EMPTY, parts[2] or ''
+    local a, b, c, d, e, f = 0, 0, 0, 0, 0, 0
     if #stored == 24 then
-        stored = stored .. EMPTY
-    end
-    if #stored ~= 48 or #windows % 56 ~= 0 then
+        a, b, c = unpack_bytes(ACCOUNT, stored)
+    elseif #stored == 48 then
+        a, b, c, d, e, f = unpack_bytes(ACCOUNTS, stored)
+    else
         return nil
     end
-    local ledger = {struct.unpack(ACCOUNTS, stored)}
-    if not readable(ledger, 1) then
+    if #windows % 56 ~= 0 or not readable(a, b, c, d, e, f) then
         return nil
     end
-    ledger.windows, ledger.new, ledger.today = {}, not parts[1], parts[3]
-    for at = 1, #windows, 56 do
-        local window = {struct.unpack(WINDOW, windows, at)}
-        if window[1] == 0 or not readable(window, 3) then
-            return nil
+    local ledger = {a, b, c, d, e, f, windows = NO_WINDOWS, new = not parts[1], today = parts[3]}
+    if windows ~= '' then
+        ledger.windows = {}
+        for at = 1, #windows, 56 do
+            local window = {unpack_bytes(WINDOW, windows, at)}
+            if window[1] == 0 or not readable(unpack(window, 3, 8)) then
+                return nil
+            end
+            ledger.windows[#ledger.windows + 1] = window
         end
-        ledger.windows[#ledger.windows + 1] = window
     end
     return ledger
 end
 
 local function pack_accounts(ledger)
-    local stored = struct.pack(ACCOUNTS,
-        ledger[1], ledger[2], ledger[3], ledger[4], ledger[5], ledger[6])
     if ledger[4] == 0 and ledger[5] == 0 and ledger[6] == 0 then
-        return stored:sub(1, 24)
+        return pack(ACCOUNT, ledger[1], ledger[2], ledger[3])
     end
-    return stored
+    return pack(ACCOUNTS, ledger[1], ledger[2], ledger[3], ledger[4], ledger[5], ledger[6])
 end
 
 local function pack_windows(ledger)
     local windows = ''
     for place = 1, #ledger.windows do
         local window = ledger.windows[place]
-        windows = windows .. struct.pack(WINDOW, window[1], window[2],
+        windows = windows .. pack(WINDOW, window[1], window[2],
             window[3], window[4], window[5], window[6], window[7], window[8])
     end
     return windows
@@ -129,6 +130,9 @@ local function turn_windows(ledger, length, now)
         end
     end
     if not found and length > 0 then
+        if ledger.windows == NO_WINDOWS then
+            ledger.windows = {}
+        end
         found = {length, math.floor(now / 1000 / length),
             ledger[1], ledger[2], ledger[3], ledger[4], ledger[5], ledger[6]}
         -- One that is left out here would begin with everything again: nothing is gained by it.
@@ -147,10 +151,10 @@ local function debit(ledger, account, charge, limit, window)
     local first = 3 * account
     for column = 1, 3 do
         local place = first + column
-        ledger[place] = math.min(ledger[place] + charge[column], UNLIMITED)
+        ledger[place] = min(ledger[place] + charge[column], UNLIMITED)
         for each = 1, #ledger.windows do
             local spent = ledger.windows[each]
-            spent[2 + place] = math.min(spent[2 + place] + charge[column], UNLIMITED)
+            spent[2 + place] = min(spent[2 + place] + charge[column], UNLIMITED)
         end
     end
     local total, place = ledger, first
@@ -163,28 +167,27 @@ end
 
 -- Writes a ledger after a charge, and the charge into the day's entry: how many there were, and
 -- three columns of 7 bytes. Entries are kept for some days; who begins one drops older ones. Returns
--- the ledger as scripts answer it.
+-- the ledger as scripts answer it, and how many debits the day had before.
 local function write_ledger(key, ledger, field, charge)
     local uses, epsilon, rho, delta = 0, 0, 0, 0
     if ledger.today and #ledger.today == 25 then
-        uses, epsilon, rho, delta = struct.unpack(ENTRY, ledger.today)
+        uses, epsilon, rho, delta = unpack_bytes(ENTRY, ledger.today)
     elseif not ledger.new then
-        local today = struct.unpack('>I4', field, 2)
-        for _, each in ipairs(redis.call('HKEYS', key)) do
+        local today = unpack_bytes('>I4', field, 2)
+        for _, each in ipairs(call('HKEYS', key)) do
             if #each > 5 and each:sub(1, 1) == 'd'
-                and struct.unpack('>I4', each, 2) + KEPT_DAYS <= today then
-                redis.call('HDEL', key, each)
+                and unpack_bytes('>I4', each, 2) + KEPT_DAYS <= today then
+                call('HDEL', key, each)
             end
         end
     end
-    local entry = struct.pack(ENTRY, math.min(uses + 1, 4294967295),
-        math.min(epsilon + charge[1], UNLIMITED), math.min(rho + charge[2], UNLIMITED),
-        math.min(delta + charge[3], UNLIMITED))
+    local entry = pack(ENTRY, min(uses + 1, 4294967295), min(epsilon + charge[1], UNLIMITED),
+        min(rho + charge[2], UNLIMITED), min(delta + charge[3], UNLIMITED))
     local accounts, windows = pack_accounts(ledger), pack_windows(ledger)
     if windows == '' then
-        redis.call('HSET', key, 'l', accounts, field, entry)
+        call('HSET', key, 'l', accounts, field, entry)
     else
-        redis.call('HSET', key, 'l', accounts, 'w', windows, field, entry)
+        call('HSET', key, 'l', accounts, 'w', windows, field, entry)
     end
-    return joined(accounts, windows)
+    return joined(accounts, windows), uses
 end

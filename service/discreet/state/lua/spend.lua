@@ -20,6 +20,7 @@
 
 local ABANDONED = 30 * 86400000
 local LATER = 120000
+local SWEEP = 16  -- lapsed markers are removed with every so many debits
 
 local now, account, length = milliseconds(), tonumber(ARGV[2]), tonumber(ARGV[3])
 local field = day_field(now, account, ARGV[4])
@@ -48,41 +49,71 @@ local function open_decision(key, word, shard, others)
     return 1
 end
 
+-- Returns the ledger once more, as it stands: what was refused or paid before changed nothing.
+local function standing(key)
+    local ledger = read_ledger(key, field)
+    turn_windows(ledger, length, now)
+    return pack_ledger(ledger)
+end
+
+-- Tells whether a debit was made under a marker that has not lapsed; nil if that is unreadable.
+local function paid_before(markers, marker)
+    local lapses = redis.pcall('ZSCORE', markers, marker)
+    if type(lapses) == 'table' then
+        return nil
+    end
+    return lapses and tonumber(lapses) > now
+end
+
+-- Sees to it that markers are there until they lapse, and not much longer.
+local function keep_markers(markers, uses)
+    local left = call('PTTL', markers)
+    -- The set goes a little after its last marker, so that few debits have to say when.
+    if left < ttl then
+        call('PEXPIREAT', markers, now + ttl + min(ttl, LATER))
+    end
+    if left < ttl or uses % SWEEP == 0 then
+        call('ZREMRANGEBYSCORE', markers, '-inf', now)
+    end
+end
+
 -- Makes the debit whose keys and arguments follow these places. All that may be unreadable is read
--- before anything is written: it is nobody else's trouble.
+-- before anything is written, or is the first thing that is: it is nobody else's trouble.
 local function spend(key, word, shard)
     local ledger = read_ledger(KEYS[key + 1], field)
     local markers, marker = ttl > 0 and KEYS[key + 2], ARGV[word + 1]
-    local lapses = markers and redis.pcall('ZSCORE', markers, marker)
     local others = keys > 2 and redis.pcall('ZCARD', KEYS[key + keys - 1])
-    if not ledger or type(lapses) == 'table' or type(others) == 'table' then
+    if not ledger or type(others) == 'table' then
         return -1, '', 0
     end
     local window = turn_windows(ledger, length, now)
-    if lapses and tonumber(lapses) > now then
-        return 1, pack_ledger(ledger), open_decision(key, word, shard, others)
+    local granted = not charged or debit(ledger, account, terms, limit, window)
+    local added
+    if markers and granted then
+        -- Nearly always a new one: adding it tells. A server that takes no writes refuses this first
+        -- one, and then the script as a whole.
+        added = redis.pcall('ZADD', markers, 'NX', now + ttl, marker)
     end
-    local after
-    if charged then
-        if not debit(ledger, account, terms, limit, window) then
-            -- Refusals are few: the ledger is read once more, as it stands.
-            ledger = read_ledger(KEYS[key + 1], field)
-            turn_windows(ledger, length, now)
-            return 0, pack_ledger(ledger), 0
+    if markers and added ~= 1 then
+        local before = paid_before(markers, marker)
+        if before == nil then
+            return -1, '', 0
+        elseif before then
+            return 1, standing(KEYS[key + 1]), open_decision(key, word, shard, others)
         end
-        after = write_ledger(KEYS[key + 1], ledger, field, terms)
+    end
+    if not granted then
+        return 0, standing(KEYS[key + 1]), 0
+    elseif markers and added ~= 1 then
+        call('ZADD', markers, now + ttl, marker)
+    end
+    local after, uses
+    if charged then
+        after, uses = write_ledger(KEYS[key + 1], ledger, field, terms)
         count_write(shard)
     end
     if markers then
-        redis.call('ZADD', markers, now + ttl, marker)
-        local left = redis.call('PTTL', markers)
-        if left >= 0 then
-            redis.call('ZREMRANGEBYSCORE', markers, '-inf', now)
-        end
-        -- The set goes a little after its last marker, so that few debits have to say when.
-        if left < ttl then
-            redis.call('PEXPIREAT', markers, now + ttl + math.min(ttl, LATER))
-        end
+        keep_markers(markers, uses or 0)
     end
     return 1, after or pack_ledger(ledger), open_decision(key, word, shard, others)
 end
