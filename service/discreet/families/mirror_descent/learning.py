@@ -117,40 +117,48 @@ class MirrorLearner:
         1 - r of one that was not: its factor is from -1 to 1, and rounding is towards zero, so
         that no record becomes longer.
         """
-        if not ((rewards >= 0) & (rewards <= 1)).all():
+        if not (np.abs(rewards - 0.5) <= 0.5).all():  # a NaN is not at most anything
             raise InvalidArgument("reward", "must be from 0 to 1")
         margins = model.margins(rows)
         factors = rewards * (margins < 1) - (1 - rewards) * (margins > -1)
-        return np.trunc(rows.steps * factors[rows.row_of]).astype(np.int64)
+        # As whole numbers they are rounded towards zero.
+        return (rows.values * STEPS * factors[rows.row_of]).astype(np.int64)
 
     def increments(
         self, model: MirrorModel, rows: GridRows, rewards: Floats
     ) -> list[Mapping[bytes, npt.NDArray[np.int32]]]:
         """Return what each record adds to blocks: rows of a field and its amount."""
-        found: list[dict[bytes, npt.NDArray[np.int32]]] = [{} for _ in range(len(rows))]
-        if not found:
+        count = len(rows)
+        if not count:
             return []
         amounts = self.gradients(model, rows, rewards)
         taught = amounts.nonzero()[0]
         # Each record adds to the count, which is the first number, and then to its features.
-        records = np.concatenate([np.arange(len(rows)), rows.row_of[taught]])
-        order = records.argsort(kind="stable")
-        places = np.concatenate([np.zeros(len(rows), dtype=np.int64), 1 + rows.indices[taught]])
-        steps = np.concatenate([np.full(len(rows), self.count_steps), amounts[taught]])
-        records, places = records[order], places[order]
-        blocks = places // SLICE
-        pairs = np.stack([places - SLICE * blocks, steps[order]], axis=1).astype(np.int32)
+        record_of = rows.row_of[taught]
+        at = np.arange(1, 1 + len(taught)) + record_of
+        pairs = np.zeros((count + len(taught), 2), dtype=np.int32)
+        pairs[:, 1] = self.count_steps
+        pairs[at, 0], pairs[at, 1] = 1 + rows.indices[taught], amounts[taught]
+        lengths = 1 + np.bincount(record_of, minlength=count)
+        if self.dimension < SLICE:
+            ends = lengths.cumsum().tolist()
+            ranges = zip([0, *ends[:-1]], ends, strict=True)
+            return [{_FIRST: pairs[start:end]} for start, end in ranges]
+        blocks = pairs[:, 0] // SLICE
+        pairs[:, 0] -= SLICE * blocks
         # Features ascend, so the numbers of a record that lie in one block are side by side.
-        runs = records * (1 + self.dimension // SLICE) + blocks
-        starts = [0, *(1 + (runs[1:] != runs[:-1]).nonzero()[0]).tolist()]
+        records = np.arange(count).repeat(lengths)
+        last = (records[1:] != records[:-1]) | (blocks[1:] != blocks[:-1])
+        starts = [0, *(1 + last.nonzero()[0]).tolist()]
+        found: list[dict[bytes, npt.NDArray[np.int32]]] = [{} for _ in range(count)]
         for start, end, record, block in zip(
             starts,
-            [*starts[1:], len(runs)],
+            [*starts[1:], len(pairs)],
             records[starts].tolist(),
             blocks[starts].tolist(),
             strict=True,
         ):
-            found[record][_NAMED + block.to_bytes(2, "little")] = pairs[start:end]
+            found[record][_named(block)] = pairs[start:end]
         return list(found)
 
     # Releases.
@@ -216,6 +224,13 @@ class MirrorLearner:
         """
         strongest = self.clip * float(np.abs(weights).max(initial=0.0))
         return 0.5 * (min(1.0, strongest) or 1.0)
+
+
+def _named(block: int) -> bytes:
+    return _NAMED + block.to_bytes(2, "little")
+
+
+_FIRST = _named(0)
 
 
 def _start_of(block: bytes) -> int:
