@@ -1,5 +1,6 @@
 """Releases that protect a person: who takes part, who pays, and what is released."""
 
+from collections import Counter
 from collections.abc import Awaitable, Sequence
 from typing import Any
 
@@ -16,7 +17,8 @@ from discreet.families.fclub.sync.merged_model import MergedModel
 from discreet.research.noise import SeededNoise
 from discreet.state.memory import MemoryStore
 from discreet.state.ready import Ready
-from discreet.state.stores import FeedbackRecord, Learned
+from discreet.state.stores import FeedbackRecord, Learned, Store
+from discreet.store_metrics import measured
 from tests.families.fclub.servers import (
     GENEROUS,
     LEFT,
@@ -35,7 +37,7 @@ KINDS = 3
 GENERATION = b"fclubper"
 
 
-def server(store: MemoryStore | None = None, **changes: Any) -> ClusterRecommender:
+def server(store: Store | None = None, **changes: Any) -> ClusterRecommender:
     fields = {"learning": {"kinds": KINDS}, "privacy": GENEROUS, **changes}
     return built(local(**fields), store=store, generation=GENERATION)
 
@@ -110,6 +112,33 @@ async def test_nothing_is_left_of_whoever_is_erased_while_a_release_is_paid() ->
     await play(shop, "ada", RIGHT, 12, np.random.default_rng(2))
     assert len((await gathered(shop, 1)).steps) == 0
     assert await shop.store.owners(generation=GENERATION) == []
+
+
+class Asked:
+    """Counts what the store is asked for, as /metrics does."""
+
+    def __init__(self) -> None:
+        self.often = Counter[str]()
+
+    def stored(self, operation: str, seconds: float) -> None:
+        self.often[operation] += 1
+
+    def store_failed(self, operation: str) -> None:
+        raise AssertionError
+
+
+async def test_what_a_release_asks_of_the_store_does_not_tell_whether_anybody_takes_part() -> None:
+    often = []
+    for observations in (0, 9, 10):
+        asked = Asked()
+        shop = server(store=measured(MemoryStore(clock=lambda: 1000.0), asked))
+        if observations:
+            await play(shop, "ada", RIGHT, observations, np.random.default_rng(1))
+        asked.often.clear()
+        assert len((await gathered(shop, 1)).steps) == observations // 10
+        often.append(asked.often)
+    assert often[0] == often[1] == often[2]
+    assert often[0]["own"] == 2
 
 
 async def test_a_person_takes_part_again_when_enough_has_come() -> None:
