@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from callers import MOST, Caller, ask_in_batches, batch_body, chunks, feedback_on, ids_of
 from drive import Sample, Say, recommend_bodies, throughput
-from stage import PRIVATE, Target, document
+from stage import PATIENCE, PRIVATE, Target, document
 
 ARMS = (10, 100, 1_000)
 DIMENSIONS = (2, 100, 1_000, 10_000)
@@ -40,7 +40,6 @@ would have to be exceeded first: many cells from little feedback."""
 _OFTEN = {"seconds": 0.05, "growth": 0.0}
 _NEVER = {"seconds": 86_400.0}
 _FEATURES, _NONZEROS = 1_000_000, 50
-_PATIENCE = 60.0
 
 Bodies = Mapping[int, Sequence[str]]
 
@@ -234,11 +233,11 @@ def wait_for_release(target: Target, name: str, body: str) -> None:
     """Wait until everything that was learned so far is released."""
     # The next release may have begun before the last feedback came; the one after it has not.
     wanted = target.sample("discreet_release", name) + 2
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + PATIENCE
     with Caller(target) as caller:
         while target.sample("discreet_release", name) < wanted:
             if time.monotonic() > deadline:
-                raise SystemExit(f"{name}: no model was released within {_PATIENCE:g} s")
+                raise SystemExit(f"{name}: no model was released within {PATIENCE:g} s")
             # Nothing is released for a recommender that nobody asks.
             caller.post("/recommend", body.encode())
             time.sleep(0.1)

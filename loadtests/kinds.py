@@ -16,13 +16,12 @@ from callers import MOST, Caller, batch_body, chunks, ids_of
 from drive import recommend_bodies
 from growth import wait_for_release
 from mixed import sparse
-from stage import PLENTY, PRIVATE, Target, document
+from stage import PATIENCE, PLENTY, PRIVATE, Target, document
 
 OFTEN, SELDOM = {"seconds": 0.2, "growth": 0.0}, {"seconds": 86_400.0}
 """Releases while a recommender is being filled, and afterwards."""
 PEOPLE = 1_000
 ITEMS, OBJECTS, VOTERS, ROUNDS, GUESTS = 100, 5, 3_000, 60, 4_000
-_PATIENCE = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,10 +211,10 @@ def _send_profiles(target: Target, kind: Kind) -> None:
             items = [f"item-{(number + 13 * step) % ITEMS}" for step in range(10)]
             sent = json.dumps({"client": f"client-{number}", "items": items})
             caller.post(f"/recommenders/{kind.recommender}/profiles", sent.encode())
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while target.sample("discreet_profiles", kind.recommender) < PEOPLE:
             # Nothing is released for a recommender that nobody asks.
             caller.post("/recommend", kind.bodies(1)[0].encode())
             if time.monotonic() > deadline:
-                raise SystemExit("collaborative: no training was done within a minute")
+                raise SystemExit(f"collaborative: no training was done within {PATIENCE:g} s")
             time.sleep(0.1)

@@ -34,7 +34,7 @@ from typing import Any
 import httpx
 import numpy as np
 from drive import recommend_bodies
-from stage import HEADERS, HERE, KEY, PLENTY, PRIVATE, Target, discreet, document
+from stage import HEADERS, HERE, KEY, PATIENCE, PLENTY, PRIVATE, Target, discreet, document
 
 from discreet.state.embedded import EmbeddedStore
 
@@ -148,13 +148,13 @@ def send_profiles(client: httpx.Client) -> None:
         items = [f"item-{(number + 13 * step) % ITEMS}" for step in range(10)]
         profile = {"client": f"client-{number}", "items": items}
         sent(client, "/recommenders/mixed-collaborative/profiles", profile)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while trained_on(client) < CLIENTS:
         # Nothing is released for a recommender that nobody asks.
         sent(client, "/recommend", json.loads(arrival("collaborative", 0, tells=False)["body"]))
         time.sleep(0.2)
         if time.monotonic() > deadline:
-            raise SystemExit("collaborative: no training was done within a minute")
+            raise SystemExit(f"collaborative: no training was done within {PATIENCE:g} s")
 
 
 def trained_on(client: httpx.Client) -> float:

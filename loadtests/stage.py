@@ -23,6 +23,8 @@ HERE = Path(__file__).resolve().parent
 DISCREET = str(Path(sys.executable).parent / "discreet")
 SERVE_WITH = HERE / "serve_with.py"
 OUR_CLIENT = "ours"
+PATIENCE = 600.0
+"""Seconds after which what has to happen never will, however busy the machine is."""
 KEY = secrets.token_urlsafe(24)
 HEADERS = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
 _MAIN = "import sys; from discreet.cli import main; sys.exit(main())"
@@ -161,7 +163,7 @@ def free_port() -> int:
 
 
 def wait_for_url(url: str) -> None:
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
             if httpx.get(url, timeout=2).status_code == 200:
@@ -174,7 +176,7 @@ def wait_for_url(url: str) -> None:
 
 def children(pid: int, workers: int) -> tuple[int, ...]:
     """Return the workers of a gunicorn master: its children that are no keeper of a store."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while True:
         listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         found = [int(one) for one in listed if b"keeper" not in _command_line(int(one))]

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import redis
+from stage import PATIENCE
 
 from discreet.state.keeper import find_server
 from discreet.state.slots import SLOTS
 
-_PATIENCE = 60.0
 _STILL = 4_096
 """Bytes of difference that are no change any more."""
 
@@ -67,7 +67,7 @@ class StoreServer:
         """Return the bytes of what is stored, without buffers, once its tables are in order: one
         that is growing exists twice until all is moved."""
         seen, last = 0, -_STILL
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + PATIENCE
         with redis.Redis(port=self.port) as client:
             while abs(seen - last) >= _STILL and time.monotonic() < deadline:
                 found: Any = client.info("memory")
@@ -147,7 +147,7 @@ def _complete(server: StoreServer, masters: int) -> bool:
 
 
 def _until(condition: Any, what: str) -> None:
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
             if condition():

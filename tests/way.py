@@ -105,6 +105,9 @@ async def _ways() -> dict[str, list[str]]:
                     body: dict[str, Any] = {"recommendation_id": token, "reward": 1.0}
                     if path == "/recommend":
                         body = {"recommender": "films", "client": f"c{turn}", "context": [0.1, 0.2]}
+                    while app.known_grant(heads[path], live) is None:
+                        # A machine that is busy lets the lease lapse, as a request then finds out.
+                        heads[path] = await _known_head(app, live, path)
                     with traced() as passed:
                         content = await _answer(app, live, heads[path], json.dumps(body).encode())
                     token = json.loads(content).get("recommendation_id", token)

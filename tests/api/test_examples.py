@@ -28,7 +28,7 @@ LATER = (
 BESIDE: dict[str, Any] = {
     "all-songs": {"algorithm": "fclub", "role": "global", "dimensions": 2},
     "champion": {"algorithm": "p-dap", "context": {"dimensions": 2}, "ledger": "shop"},
-    "challenger": {"algorithm": "contextual", "context": {"dimensions": 2}, "ledger": "shop"},
+    "challenger": {"algorithm": "p-dap", "context": {"dimensions": 2}, "ledger": "shop"},
     "menu": {
         "algorithm": "mirror-descent",
         "features": {"dimension": 4096, "most_nonzeros": 200},

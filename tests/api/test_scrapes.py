@@ -69,6 +69,8 @@ async def prepared(caller: Caller, algorithm: str, sample: Sample, others: int =
     while getattr(recommender.current.model, "nonzeros", 1) == 0:
         await act(caller, sample, 0, reward=1, client="one more")
         assert await services.releaser.release(recommender)
+    # What the background shows comes by the clock, between two scrapes or not.
+    await services.background.stop()
 
 
 async def act(
@@ -95,8 +97,7 @@ async def growth(algorithm: str, which: int, reward: int | None) -> Scrape:
 
 
 def moved(before: Scrape, after: Scrape) -> Scrape:
-    """Return by how much each series grew that did. Some are shown from the first turn of the
-    background on, at zero: that is the clock's doing."""
+    """Return by how much each series grew that did."""
     assert before.keys() <= after.keys()
     grown = {series: value - before.get(series, 0.0) for series, value in after.items()}
     return {series: amount for series, amount in grown.items() if amount}

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,7 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from discreet.research.simulate.traffic import Traffic, send_traffic
 from tests.browser.conftest import Watched
 from tests.contracts.samples import SAMPLES
-from tests.demo_server import DISCREET, Demo, demo_server
+from tests.demo_server import Demo, demo_server
+from tests.end_to_end.servers import new_key
 from tests.waiting import wait_for
 
 FIGURES = ("reward", "regret", "spent", "release", "degraded", "traffic")
@@ -400,13 +400,7 @@ def test_a_wrong_key_is_said_and_can_be_mended(tab: Watched, demo: Demo) -> None
 
 
 def key_for(demo: Demo, scope: str) -> str:
-    command = [DISCREET, "keys", "create", "--label", "test", "--scope", scope]
-    made = subprocess.run(
-        [*command, "--data", str(demo.data)], capture_output=True, text=True, check=True
-    )
-    found = re.search(r"dk_\S+", made.stdout)
-    assert found is not None
-    return found.group()
+    return str(_in_a_thread(lambda: new_key(demo.data, "test", scope)))
 
 
 def test_a_key_for_figures_only(tab: Watched, demo: Demo) -> None:

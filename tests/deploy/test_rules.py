@@ -1,5 +1,6 @@
 """Recording rules and alerts: valid, each alert tested both ways, each with a runbook."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -19,7 +20,11 @@ ALERTS = {rule["alert"]: rule for rule in queries.rules() if "alert" in rule}
 
 def _promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [need("promtool"), *arguments], capture_output=True, text=True, timeout=600
+        [need("promtool"), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env=os.environ | {"GOGC": "800"},  # a quarter less CPU, for some memory
     )
 
 

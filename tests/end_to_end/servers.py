@@ -1,25 +1,29 @@
 """`discreet serve`, really running: several workers, a real store, a real socket."""
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 
+from discreet.cli import main
 from tests.ports import free_port
 from tests.waiting import PATIENCE, PATIENT, wait_for, wait_until_ready
 
 DISCREET = str(Path(sys.executable).parent / "discreet")
 MAIN = "import sys; from discreet.cli import main; sys.exit(main())"
 """The same program for `python -c`, wherever the package lies."""
+KEEPER = "discreet.state.keeper"
 KEY = "key-for-end-to-end-tests"
 CALL_SECONDS = 120.0
 """How long a call may take: less than a test, and more than a busy machine needs."""
@@ -74,18 +78,13 @@ class Server:
 
     @property
     def workers(self) -> list[int]:
-        return [
-            pid
-            for pid in children(self.process.pid)
-            if "discreet.state.keeper" not in command_of(pid)
-        ]
+        found = {pid: command_of(pid) for pid in children(self.process.pid)}
+        return [pid for pid, command in found.items() if command and KEEPER not in command]
 
     @property
     def keeper(self) -> int:
         """The process that looks after the embedded store."""
-        (keeper,) = [
-            pid for pid in children(self.process.pid) if "discreet.state.keeper" in command_of(pid)
-        ]
+        (keeper,) = [pid for pid in children(self.process.pid) if KEEPER in command_of(pid)]
         return keeper
 
     @property
@@ -142,12 +141,35 @@ def children(pid: int) -> list[int]:
 
 
 def command_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    """Return what a process was started as; of one that has ended there is nothing."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    return ""
 
 
 def environment(**changes: str) -> dict[str, str]:
     ours = {name: value for name, value in os.environ.items() if not name.startswith("DISCREET_")}
     return {**ours, **changes}
+
+
+def command(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that does not serve, here: a process of its own takes a second to load."""
+    output, complaints = io.StringIO(), io.StringIO()
+    with (
+        patch.dict(os.environ, environment(**PATIENT | variables), clear=True),
+        redirect_stdout(output),
+        redirect_stderr(complaints),
+    ):
+        code = main(words)
+    return subprocess.CompletedProcess(words, code, output.getvalue(), complaints.getvalue())
+
+
+def new_key(data: Path, label: str, scope: str = "peer") -> str:
+    """Have an instance, running or not, issue a key."""
+    data.mkdir(exist_ok=True)
+    made = command("keys", "create", "--scope", scope, "--label", label, "--data", str(data))
+    assert made.returncode == 0, made.stderr
+    return made.stdout.strip()
 
 
 @contextmanager

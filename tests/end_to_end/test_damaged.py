@@ -7,7 +7,6 @@ by workers that run, by workers that begin afterwards, and by a server that star
 import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,10 +21,9 @@ from discreet.families.registration import read_stored
 from discreet.state.keys import StoreKeys
 from tests.end_to_end.servers import (
     CALL_SECONDS,
-    DISCREET,
     Server,
+    command,
     document,
-    environment,
     model_key,
     serving,
 )
@@ -272,21 +270,16 @@ def write_keys(store: Valkey) -> None:
     seen_by_all()
 
 
-def command(server: Server, store: Valkey, *words: str) -> str:
-    done = subprocess.run(
-        [DISCREET, *words, "--store", store.url, "--data", str(server.data)],
-        env=environment(),
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+def told(server: Server, store: Valkey, *words: str) -> str:
+    done = command(*words, "--store", store.url, "--data", str(server.data))
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_keys_that_cannot_be_read_open_nothing_and_shut_nobody_out(
     server: Server, store: Valkey
 ) -> None:
-    made = command(server, store, "keys", "create", "--label", "shop", "--scope", "serve").strip()
+    made = told(server, store, "keys", "create", "--label", "shop", "--scope", "serve").strip()
     write_keys(store)
     for name in KEY_RECORDS:
         assert ask(server, "songs", made).status_code == 200
@@ -296,10 +289,10 @@ def test_keys_that_cannot_be_read_open_nothing_and_shut_nobody_out(
     for _ in range(6):
         assert ask(server, "songs", made).status_code == 200
     assert ask(server, "songs", "key nested").status_code == 401
-    listed = command(server, store, "keys", "list")
+    listed = told(server, store, "keys", "list")
     assert listed.count("(unreadable)") == len(KEY_RECORDS)
     name = digest_of("key nested")
-    command(server, store, "keys", "revoke", name[:12])
+    told(server, store, "keys", "revoke", name[:12])
     assert not store.do("HEXISTS", KEYS.documents, f"key/{name}")
 
 

@@ -24,8 +24,8 @@ from discreet.families.fclub.sync.global_server import GlobalReading, server_nam
 from discreet.privacy.noise import SystemNoise
 from discreet.state.embedded import EmbeddedStore
 from discreet.state.redis_store import open_store
-from tests.end_to_end.servers import CALL_SECONDS, Server, serving
-from tests.end_to_end.test_vendors import peer_key, sample
+from tests.end_to_end.servers import CALL_SECONDS, Server, new_key, serving
+from tests.end_to_end.test_vendors import sample
 from tests.waiting import PATIENCE
 from tests.waiting import wait_for as wait_until
 
@@ -258,7 +258,7 @@ def test_servers_come_and_go_and_nothing_is_lost_or_counted_twice(tmp_path: Path
         shops: dict[str, Server] = {}
         keys = {}
         for name in ("a", "b", "c"):
-            keys[name] = peer_key(hub, name)
+            keys[name] = new_key(hub.data, name)
             variables = {
                 "DISCREET_PEER_KEYS": f"hub={keys[name]}",
                 "DISCREET_PEER_ADDRESSES": f"hub={hub.url}",

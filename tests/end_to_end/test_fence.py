@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.end_to_end.servers import DISCREET, Server, environment, private, serving
+from tests.end_to_end.servers import DISCREET, Server, command, environment, private, serving
 from tests.state.servers import Server as Valkey
 from tests.state.servers import valkey
 from tests.waiting import PATIENCE
@@ -72,10 +72,11 @@ def fenced(server: Server) -> None:
     wait_for(lambda: "discreet store accept" in server.output)
 
 
-def command(server: Server, store: Valkey, *words: str) -> "subprocess.CompletedProcess[str]":
+def begin(*options: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    """Start a server that has to refuse."""
     return subprocess.run(
-        [DISCREET, *words, "--store", store.url, "--data", str(server.data)],
-        env=environment(),
+        [DISCREET, "serve", "--port", "0", *options],
+        env=environment(**variables),
         capture_output=True,
         text=True,
         timeout=PATIENCE,
@@ -99,14 +100,15 @@ def test_an_old_copy_answers_nobody_until_the_operator_accepts_it(
     kill_worker(server)
     fenced(server)
     # So does a server that begins now, and what looks at the store from outside.
-    ended = command(server, store, "serve", "--port", "0")
+    where = ("--store", store.url, "--data", str(server.data))
+    ended = begin(*where)
     assert ended.returncode == 2
     assert "went back in time" in ended.stderr.splitlines()[-1]
-    assert command(server, store, "store", "status").returncode == 1
-    refused = command(server, store, "store", "accept")
+    assert command("store", "status", *where).returncode == 1
+    refused = command("store", "accept", *where)
     assert refused.returncode == 2
     assert "exceeded" in refused.stderr
-    accepted = command(server, store, "store", "accept", "--yes")
+    accepted = command("store", "accept", "--yes", *where)
     assert accepted.returncode == 0, accepted.stderr
     wait_for(lambda: all(ask(server, "eve").status_code == 200 for _ in range(10)))
     assert server.client.get("/health/ready").status_code == 200
@@ -142,13 +144,8 @@ def test_a_server_does_not_begin_on_an_emptied_store(store: Valkey, tmp_path: Pa
         (known, ["--demo"], "it was emptied or replaced"),
         (new, [], "begin it with --init or `discreet store init`"),
     ):
-        ended = subprocess.run(
-            [DISCREET, "serve", "--port", "0", "--store", store.url, "--data", str(data), *init],
-            env=environment(DISCREET_API_KEY="a-key-of-some-length"),
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-        )
+        where = ("--store", store.url, "--data", str(data))
+        ended = begin(*where, *init, DISCREET_API_KEY="a-key-of-some-length")
         assert ended.returncode == 2, ended.stderr
         assert words in ended.stderr.splitlines()[-1]
         assert "Traceback" not in ended.stderr
@@ -160,13 +157,7 @@ def test_an_embedded_store_that_was_removed_is_missed(tmp_path: Path) -> None:
         server.put("films")
         assert ask(server).status_code == 200
     shutil.rmtree(tmp_path / "valkey" / "appendonlydir")
-    ended = subprocess.run(
-        [DISCREET, "serve", "--port", "0", "--data", str(tmp_path)],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    ended = begin("--data", str(tmp_path))
     assert ended.returncode == 2
     assert "it was emptied or replaced" in ended.stderr.splitlines()[-1]
 

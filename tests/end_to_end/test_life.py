@@ -22,6 +22,7 @@ from tests.end_to_end.servers import (
     KEY,
     Server,
     children,
+    command,
     command_of,
     document,
     environment,
@@ -321,7 +322,7 @@ def test_a_store_by_url_is_used_and_left_running(tmp_path: Path, kind: Any) -> N
             assert server.budget("films", f"client-{number}") == 1.0
         assert not (tmp_path / "valkey").exists()
         assert server.stop() == 0
-        assert run("keys", "list", "--store", store.url).returncode == 0
+        assert command("keys", "list", "--store", store.url).returncode == 0
 
 
 def test_recommenders_of_the_file_are_put_before_the_first_request(tmp_path: Path) -> None:
@@ -351,22 +352,24 @@ def test_recommenders_of_the_file_are_put_before_the_first_request(tmp_path: Pat
 
 def test_keys_are_made_used_and_revoked_while_the_server_runs(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
-        made = run("keys", "create", "--label", "shop", "--scope", "admin", "--data", str(tmp_path))
+        made = command(
+            "keys", "create", "--label", "shop", "--scope", "admin", "--data", str(tmp_path)
+        )
         assert made.returncode == 0, made.stderr
         headers = {"Authorization": f"Bearer {made.stdout.strip()}"}
         for _ in range(6):
             answer = httpx.get(f"{server.url}/recommenders", headers=headers, timeout=CALL_SECONDS)
             assert answer.status_code == 200
-        listed = run("keys", "list", "--data", str(tmp_path)).stdout
+        listed = command("keys", "list", "--data", str(tmp_path)).stdout
         assert "shop" in listed
         assert made.stdout.strip() not in listed
         key_id = listed.split()[0]
-        assert run("keys", "revoke", key_id, "--data", str(tmp_path)).returncode == 0
+        assert command("keys", "revoke", key_id, "--data", str(tmp_path)).returncode == 0
         for _ in range(6):
             answer = httpx.get(f"{server.url}/recommenders", headers=headers, timeout=CALL_SECONDS)
             assert answer.status_code == 401
     # The server has stopped; the command starts the store for itself.
-    assert run("keys", "list", "--data", str(tmp_path)).stdout == ""
+    assert command("keys", "list", "--data", str(tmp_path)).stdout == ""
 
 
 def test_nobody_is_left_behind_by_a_command(tmp_path: Path) -> None:
@@ -374,16 +377,11 @@ def test_nobody_is_left_behind_by_a_command(tmp_path: Path) -> None:
     running = [
         pid
         for pid in Path("/proc").iterdir()
-        if pid.name.isdigit() and alive(int(pid.name)) and str(tmp_path) in _command(pid)
+        if pid.name.isdigit()
+        and alive(int(pid.name))
+        and str(tmp_path) in command_of(int(pid.name))
     ]
     assert running == []
-
-
-def _command(pid: Path) -> str:
-    try:
-        return command_of(int(pid.name))
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
 
 
 def test_a_hang_up_replaces_the_workers_without_losing_a_request(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import subprocess
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,10 +15,9 @@ import pytest
 
 from tests.end_to_end.servers import (
     CALL_SECONDS,
-    DISCREET,
     KEY,
     Server,
-    environment,
+    new_key,
     private,
     serving,
 )
@@ -27,19 +25,6 @@ from tests.end_to_end.tapped import Tap, tapping
 from tests.waiting import PATIENCE, wait_for
 
 PATIENT = {"DISCREET_VENDOR_TIMEOUT_SECONDS": "10"}
-
-
-def peer_key(server: Server, label: str) -> str:
-    """Have a running instance issue a key to another, as docs/vendors.md says."""
-    made = subprocess.run(
-        [DISCREET, "keys", "create", "--scope", "peer", "--label", label, "--data", server.data],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=True,
-        env=environment(),
-    )
-    return made.stdout.strip()
 
 
 def ask(server: Server, context: list[float], client: str) -> dict[str, Any]:
@@ -87,7 +72,7 @@ def joined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joined]:
     rng = random.Random(11)
     with serving(tmp_path_factory.mktemp("b"), "--workers", "1") as b:
         b.put("films", items=ITEMS_OF_B, privacy=private(guests={"epsilon": 2.0}))
-        key = peer_key(b, "shop-a")
+        key = new_key(b.data, "shop-a")
         parts = urlsplit(b.url)
         with (
             tapping(str(parts.hostname), int(parts.port or 0)) as tap,
@@ -204,7 +189,7 @@ def test_whoever_serves_the_user_at_the_vendor_opens_the_handle(joined: Joined) 
 
 
 def test_a_peers_key_opens_nothing_else(joined: Joined) -> None:
-    headers = {"Authorization": f"Bearer {peer_key(joined.b, 'shop-c')}"}
+    headers = {"Authorization": f"Bearer {new_key(joined.b.data, 'shop-c')}"}
     handle = vendors_answers(joined)[0]["items"][0]["id"]
     for path, body in (
         ("/handles/open", {"handle": handle}),
@@ -300,17 +285,18 @@ class Load(threading.Thread):
 def test_killing_an_instance_costs_no_request_at_the_others(tmp_path: Path) -> None:
     """C is killed with all its processes while A and B, which ask it, are under load; it comes
     back, is asked again, and has all feedback that was accepted for it in between."""
-    plenty = {"privacy": private(budget=1e6)}
+    # Everything pays alike, so nothing but exploration must lead to the others, and soon.
+    plenty = {"privacy": private(budget=1e6), "exploration": {"rate": 0.8}}
     options = ("--workers", "1")
     with serving(tmp_path / "c", *options) as c:
         c.put("films", items=["c1", "c2"], **plenty)
-        keys = {name: peer_key(c, name) for name in ("a", "b")}
+        keys = {name: new_key(c.data, name) for name in ("a", "b")}
         to_c = {"name": "c", "url": c.url}
         where = {**PATIENT, "DISCREET_PEER_ADDRESSES": f"c={c.url}"}
         with serving(tmp_path / "b", *options, DISCREET_PEER_KEYS=f"c={keys['b']}", **where) as b:
             where = {**PATIENT, "DISCREET_PEER_ADDRESSES": f"b={b.url},c={c.url}"}
             b.put("films", items=["b1", "b2"], vendors=[to_c], **plenty)
-            all_keys = f"b={peer_key(b, 'a')},c={keys['a']}"
+            all_keys = f"b={new_key(b.data, 'a')},c={keys['a']}"
             with serving(tmp_path / "a", DISCREET_PEER_KEYS=all_keys, **where) as a:
                 to_b = {"name": "b", "url": b.url}
                 a.put("films", items=["a1", "a2"], vendors=[to_b, to_c], **plenty)

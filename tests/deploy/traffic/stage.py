@@ -1,7 +1,6 @@
 """Two instances that know each other, and how to call them."""
 
 import random
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,9 +9,9 @@ from typing import Any
 
 import httpx
 
-from tests.end_to_end.servers import DISCREET, Server, environment, serving
+from tests.end_to_end.servers import Server, new_key, serving
 from tests.ports import free_port
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import wait_for
 
 OFTEN = {"seconds": 0.5, "growth": 0.0}
 """When to release, for those who watch: what was learned is to be seen within seconds."""
@@ -58,21 +57,11 @@ class Stage:
         return found
 
 
-def issue_key(data: Path, label: str) -> str:
-    """Have an instance issue a key to another, before either is started."""
-    data.mkdir(exist_ok=True)
-    made = subprocess.run(
-        [DISCREET, "keys", "create", "--scope", "peer", "--label", label, "--data", data],
-        capture_output=True, text=True, timeout=PATIENCE, check=True, env=environment(),
-    )  # fmt: skip
-    return made.stdout.strip()
-
-
 @contextmanager
 def two_instances(folder: Path, *, workers: int = 1) -> Iterator[Stage]:
     """Start both, each with the other's key."""
     data = {name: folder / name for name in "ab"}
-    for_a, for_b = issue_key(data["b"], "a"), issue_key(data["a"], "b")
+    for_a, for_b = new_key(data["b"], "a"), new_key(data["a"], "b")
     patient: dict[str, Any] = {
         "DISCREET_VENDOR_TIMEOUT_SECONDS": "10",
         "DISCREET_STORE_TIMEOUT_SECONDS": "2",
