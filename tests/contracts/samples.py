@@ -4,6 +4,7 @@ A family without a sample here fails `test_families`: its promises have to be tr
 """
 
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,7 @@ from discreet.privacy.noise import NoiseSource
 from discreet.research.noise import SeededNoise
 from discreet.state.memory import MemoryStore
 from discreet.state.principals import Principals
+from discreet.state.stores import Store
 
 NOW = 1_800_000_000.0
 
@@ -120,7 +122,7 @@ SAMPLES: dict[str, Sample] = {
 def build(
     algorithm: str,
     *,
-    store: MemoryStore | None = None,
+    store: Store | None = None,
     noise: NoiseSource | None = None,
     generation: bytes = b"generate",
     **changes: Any,
@@ -141,6 +143,19 @@ def build(
             clock=lambda: NOW,
         ),
     )
+
+
+class OftenAsked:
+    """Counts what a store is asked for, as /metrics does (`discreet.store_metrics`)."""
+
+    def __init__(self) -> None:
+        self.operations = Counter[str]()
+
+    def stored(self, operation: str, seconds: float) -> None:
+        self.operations[operation] += 1
+
+    def store_failed(self, operation: str) -> None:
+        raise AssertionError(operation)
 
 
 def asks(algorithm: str, client: str = "someone") -> list[Ask]:

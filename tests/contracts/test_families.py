@@ -25,7 +25,8 @@ from discreet.families.registration import FAMILIES, read_document
 from discreet.privacy.noise import SystemNoise
 from discreet.research.noise import SeededNoise
 from discreet.state.memory import MemoryStore
-from tests.contracts.samples import SAMPLES, asks, build, play, release
+from discreet.store_metrics import measured
+from tests.contracts.samples import SAMPLES, OftenAsked, asks, build, play, release
 
 pytestmark = pytest.mark.anyio
 
@@ -173,6 +174,23 @@ async def test_answers_follow_the_model_and_not_the_sums_behind_it(algorithm: st
         decisions = await decided(one, questions, 4)
         found.append([(each.items, each.choices) for each in decisions])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if SAMPLES[name].releases])
+async def test_what_a_release_asks_of_the_store_does_not_tell_about_feedback(
+    algorithm: str,
+) -> None:
+    asked = OftenAsked()
+    found = []
+    for rounds in (0, 1, 60):
+        recommender = build(algorithm, store=measured(MemoryStore(), asked))
+        await SAMPLES[algorithm].prepare(recommender)
+        await play(recommender, algorithm, rounds=rounds, seed=0)
+        asked.operations.clear()
+        await release(recommender, SeededNoise(1))
+        await recommender.tend()
+        found.append(asked.operations.copy())
+    assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -1,6 +1,5 @@
 """Releases that protect a person: who takes part, who pays, and what is released."""
 
-from collections import Counter
 from collections.abc import Awaitable, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from discreet.state.memory import MemoryStore
 from discreet.state.ready import Ready
 from discreet.state.stores import FeedbackRecord, Learned, Store
 from discreet.store_metrics import measured
+from tests.contracts.samples import OftenAsked
 from tests.families.fclub.servers import (
     GENEROUS,
     LEFT,
@@ -114,29 +114,16 @@ async def test_nothing_is_left_of_whoever_is_erased_while_a_release_is_paid() ->
     assert await shop.store.owners(generation=GENERATION) == []
 
 
-class Asked:
-    """Counts what the store is asked for, as /metrics does."""
-
-    def __init__(self) -> None:
-        self.often = Counter[str]()
-
-    def stored(self, operation: str, seconds: float) -> None:
-        self.often[operation] += 1
-
-    def store_failed(self, operation: str) -> None:
-        raise AssertionError
-
-
 async def test_what_a_release_asks_of_the_store_does_not_tell_whether_anybody_takes_part() -> None:
     often = []
     for observations in (0, 9, 10):
-        asked = Asked()
+        asked = OftenAsked()
         shop = server(store=measured(MemoryStore(clock=lambda: 1000.0), asked))
         if observations:
             await play(shop, "ada", RIGHT, observations, np.random.default_rng(1))
-        asked.often.clear()
+        asked.operations.clear()
         assert len((await gathered(shop, 1)).steps) == observations // 10
-        often.append(asked.often)
+        often.append(asked.operations)
     assert often[0] == often[1] == often[2]
     assert often[0]["own"] == 2
 
