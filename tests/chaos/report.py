@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.chaos import checker
 from tests.chaos.history import History
 
 
@@ -19,7 +20,10 @@ def write_report(history: History, violations: Sequence[str], folder: Path, *, s
     ]
     lines += ["", "| fault | how often |", "|---|---|"]
     lines += [f"| {name} | {count} |" for name, count in sorted(faults.items())]
-    lines += ["", f"Violations: {len(violations)}", *(f"- {one}" for one in violations), ""]
+    promises = str(checker.__doc__).partition("\n\n")[2]
+    lines += ["", "Checked from the history and the ledgers at its end:", "", "```"]
+    lines += [promises.rstrip(), "```", ""]
+    lines += [f"Violations: {len(violations)}", *(f"- {one}" for one in violations), ""]
     (folder / "report.md").write_text("\n".join(lines))
     _draw(history, folder / "picture.png")
 

@@ -111,6 +111,7 @@ def test_the_report_tells_what_was_found(tmp_path: Path) -> None:
     text = (tmp_path / "report.md").read_text()
     assert "Violations: 1" in text
     assert "debits lost" in text
+    assert "no debit doubled     what was spent is covered" in text
     assert "kill store | 1" in text
     assert (tmp_path / "picture.png").stat().st_size > 1_000
     assert "retry-1" in (tmp_path / "history.jsonl").read_text()
