@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from discreet.families.p_rec.clients import ClientState
+from discreet.errors import StoreDamaged
+from discreet.families.p_rec.clients import ClientState, OwnRound
 from discreet.families.p_rec.credits import Credits, VoteTally
-from discreet.families.p_rec.history import ClientHistory
+from discreet.families.p_rec.history import MARK_BYTES, ClientHistory
 from discreet.state.memory import MemoryStore
 from tests.families.p_rec.conftest import VOTERS, Bench, stored_document
 
@@ -138,3 +139,28 @@ async def test_a_page_that_became_shorter_is_read_anew(bench: Bench) -> None:
     again = await bench.ask(round="three")
     assert again.decision.round == "three"
     assert len((await bench.history()).records) == 3
+
+
+async def test_a_damaged_history_harms_its_client_only(bench: Bench) -> None:
+    for name in ("one", "two"):
+        await bench.full_round(name)
+    for client in ("ann", "bob"):
+        await bench.ask(client)
+    store, clients = bench.store, bench.another().recommender.clients
+    assert isinstance(store, MemoryStore)
+    ann, bob = map(bench.recommender.principal, ("ann", "bob"))
+    store._pages[clients.page(ann)][MARK_BYTES] = 200
+    damaged, sound = await clients.prepare_each([(ann, None), (bob, None)])
+    assert isinstance(damaged, StoreDamaged)
+    assert isinstance(sound, OwnRound)
+    with pytest.raises(StoreDamaged):
+        await clients.read(ann)
+
+
+async def test_a_round_that_was_answered_and_is_gone_is_missed(bench: Bench) -> None:
+    await bench.full_round("one")
+    await bench.ask()
+    other = bench.another()
+    await bench.store.erase(keys=[bench.rounds.definition(0)])
+    with pytest.raises(StoreDamaged, match="no more"):
+        await other.ask()

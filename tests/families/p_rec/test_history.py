@@ -2,7 +2,7 @@
 
 import pytest
 
-from discreet.errors import StateOverflow
+from discreet.errors import StateOverflow, StoreDamaged
 from discreet.families.p_rec.history import (
     AnswerRecord,
     ClientAnswer,
@@ -41,6 +41,11 @@ def test_a_record_survives_being_stored(record: AnswerRecord | RunRecord) -> Non
 def test_noise_that_does_not_fit_is_refused() -> None:
     with pytest.raises(StateOverflow):
         RunRecord(2**55).encode()
+
+
+def test_a_record_of_no_kind_that_we_know_is_damaged() -> None:
+    with pytest.raises(StoreDamaged):
+        decode_record(b"\xc8" + bytes(7))
 
 
 def test_reading_on_replaces_the_pending_answer() -> None:

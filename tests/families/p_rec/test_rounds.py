@@ -2,7 +2,7 @@
 
 import pytest
 
-from discreet.errors import InvalidArgument
+from discreet.errors import InvalidArgument, StoreDamaged
 from discreet.families.p_rec import rounds as rounds_module
 from tests.families.p_rec.conftest import Bench
 
@@ -45,6 +45,14 @@ async def test_rounds_are_found_by_workers_that_have_not_met_them(bench: Bench) 
     with pytest.raises(InvalidArgument) as refusal:
         await other.require("tuesday", argument="votes[3].round")
     assert refusal.value.argument == "votes[3].round"
+
+
+@pytest.mark.parametrize("content", [b"[]", b"\xff", b"[" * 100_000, b'{"id": "monday"}'])
+async def test_a_round_that_cannot_be_read_is_no_surprise(bench: Bench, content: bytes) -> None:
+    await bench.rounds.make(round_id="monday", objects=["a", "b"])
+    await bench.store.save(key=bench.rounds.definition(0), content=content)
+    with pytest.raises(StoreDamaged):
+        await bench.another().rounds.by_id("monday")
 
 
 async def test_a_round_left_half_made_is_finished_by_making_it_again(bench: Bench) -> None:

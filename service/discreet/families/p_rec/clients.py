@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from discreet.errors import DiscreetError, InvalidArgument, NothingToRecommend
+from discreet.errors import DiscreetError, InvalidArgument, NothingToRecommend, StoreDamaged
 from discreet.families.contract import Recommender
 from discreet.families.p_rec.credits import Credits
 from discreet.families.p_rec.history import (
@@ -150,9 +150,11 @@ class ClientStates:
     async def read(self, client: bytes) -> ClientState | None:
         """Return the client as the store has it now; None if there is no history."""
         (state,) = await self.read_each([client])
+        if isinstance(state, DiscreetError):
+            raise state
         return state
 
-    async def read_each(self, clients: Sequence[bytes]) -> list[ClientState | None]:
+    async def read_each(self, clients: Sequence[bytes]) -> list[ClientState | StoreDamaged | None]:
         """Return several clients as the store has them now; None for those without a history."""
         store = self._store
         known = [
@@ -169,20 +171,25 @@ class ClientStates:
         read = await reading
         (erasures,) = await counting
         self._votes.notice_erasures(erasures)
-        states: list[ClientState | None] = []
+        states: list[ClientState | StoreDamaged | None] = []
         for client, state, position, (mark, content) in zip(
             clients, known, positions, read, strict=True
         ):
             if state.history.mark not in (b"", mark):
                 self.drop(client)
-                states.append(await self.read(client))
+                states += await self.read_each([client])
                 continue
             if len(mark) < MARK_BYTES:
                 states.append(None)
                 continue
             state.history.mark = mark
-            state.history.read(content, position=position)
-            states.append(state)
+            try:
+                state.history.read(content, position=position)
+            except StoreDamaged as error:  # the others' are well
+                self.drop(client)
+                states.append(error)
+            else:
+                states.append(state)
         return states
 
     async def _create_each(self, clients: Sequence[bytes]) -> list[ClientState | None]:
@@ -258,7 +265,9 @@ class ClientStates:
         # What waits from here on waits once for a round, and hardly ever for a client.
         many = await self._votes.rounds.count() if any(one is None for _, one in asked) else 0
         rounds = [
-            await tried_awaiting(self._round(state, round_id, many))
+            state
+            if isinstance(state, DiscreetError)
+            else await tried_awaiting(self._round(state, round_id, many))
             for state, (_, round_id) in zip(states, asked, strict=True)
         ]
         # A history is begun only if there is a round.
@@ -269,11 +278,11 @@ class ClientStates:
         ]:
             clients = [asked[row][0] for row in fresh]
             created = await self._create_each(clients)
-            for row, state in zip(fresh, created, strict=True):
-                states[row] = state or await self.read(asked[row][0])
+            for row, begun in zip(fresh, created, strict=True):
+                states[row] = begun or await self.read(asked[row][0])
         prepared: list[OwnRound | DiscreetError] = []
         for (client, _), state, one in zip(asked, states, rounds, strict=True):
-            if isinstance(one, DiscreetError) or state is None:
+            if isinstance(one, DiscreetError) or not isinstance(state, ClientState):
                 assert isinstance(one, DiscreetError)
                 prepared.append(one)
                 continue
@@ -318,7 +327,8 @@ class ClientStates:
             return await self._votes.rounds.require(round_id)
         if history.pending is not None and history.pending.awaited:
             found = await self._votes.rounds.by_number(history.pending.round)
-            assert found is not None, "a round that was answered has its objects"
+            if found is None:
+                raise StoreDamaged("a round that was answered is there no more")
             return found
         return await self._next_round(history, many)
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from discreet.errors import StateOverflow
+from discreet.errors import StateOverflow, StoreDamaged
 
 MARK_BYTES = 8
 RECORD_BYTES = 8
@@ -150,11 +150,14 @@ HistoryRecord = AnswerRecord | RunRecord
 
 
 def decode_record(content: bytes) -> HistoryRecord:
-    """Return the record in these eight bytes."""
+    """Return the record in these eight bytes, or raise `StoreDamaged`."""
     kind, chosen, used_votes, more, round = _RECORD.unpack(content)
     if kind == _RUN:
         return RunRecord(int.from_bytes(content[1:], "little", signed=True))
-    return AnswerRecord(round, chosen, bool(used_votes), _OPINIONS[kind], more)
+    opinion = _OPINIONS.get(kind)
+    if opinion is None:
+        raise StoreDamaged("a client's history holds something that cannot be read")
+    return AnswerRecord(round, chosen, bool(used_votes), opinion, more)
 
 
 class CurrentRun(NamedTuple):

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from discreet.errors import DiscreetError, InvalidArgument
+from discreet.errors import DiscreetError, InvalidArgument, StoreDamaged
 from discreet.families.contract import Recommender
 from discreet.families.p_rec.remembered import Remembered
 from discreet.state.stores import PageWrite
@@ -75,8 +75,11 @@ class Rounds:
         (blob,) = await self._store.load(keys=[self.definition(number)])
         if blob is None:
             return None
-        fields = json.loads(blob.content)
-        found = Round(number, fields["id"], tuple(fields["objects"]))
+        try:
+            fields = json.loads(blob.content)
+            found = Round(number, str(fields["id"]), tuple(map(str, fields["objects"])))
+        except Exception:  # readers fail in many ways
+            raise StoreDamaged("a round cannot be read") from None
         self._by_number.put(number, found)
         self._number_of.put(found.id, number)
         return found
