@@ -1,14 +1,16 @@
 """Answers kept under event ids: sealed, erased with their client, and never another's."""
 
+import json
 from collections.abc import Awaitable, Sequence
 from typing import Any
 
 import pytest
 
+from discreet.decisions import retries
 from discreet.decisions.retries import MADE_UP_SECONDS
 from discreet.decisions.services import DecisionServices
 from discreet.errors import DiscreetError, EventReused, StoreUnavailable, UnknownDecision
-from discreet.families.questions import Ask, Candidate, Sparse
+from discreet.families.questions import Ask, Candidate, Recommendation, Sparse
 from discreet.families.registration import read_document
 from discreet.state.memory import MemoryStore
 from discreet.state.ready import Ready
@@ -30,6 +32,25 @@ async def test_an_answer_is_forgotten_in_time(services: DecisionServices, clock:
     clock.now += 86_400
     again = await ask(services, event_id="click-1")
     assert again.recommendation_id != first.recommendation_id
+
+
+async def test_an_answer_of_a_newer_version_is_read(
+    services: DecisionServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encode = retries._encode
+
+    def newer(answer: Recommendation, erasures: int) -> bytes:
+        values = json.loads(encode(answer, erasures))
+        values[Recommendation._fields.index("privacy")].append("more about it")
+        return json.dumps([*values, {"novelty": 1}]).encode()
+
+    monkeypatch.setattr(retries, "_encode", newer)
+    first = await ask(services, event_id="e")
+    assert await ask(services, event_id="e") == first
+    monkeypatch.setattr(retries, "_encode", lambda *_: b'{"another": "layout"}')
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable):
+            await ask(services, event_id="f")
 
 
 async def test_the_reason_is_kept(services: DecisionServices) -> None:

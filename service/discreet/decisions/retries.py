@@ -34,7 +34,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from discreet.decisions.tokens import Sealer
-from discreet.errors import ClientErased, DiscreetError, EventReused, UnknownDecision
+from discreet.errors import (
+    ClientErased,
+    DiscreetError,
+    EventReused,
+    StoreDamaged,
+    UnknownDecision,
+)
 from discreet.families.budgets import PrivacyReport
 from discreet.families.contract import Recommender
 from discreet.families.questions import Ask, Recommendation, RetryMark
@@ -139,7 +145,11 @@ class StoredAnswers:
 
     def _open(self, sealed: bytes) -> tuple[Recommendation, int]:
         """Return a stored answer, and after how many erasures of its client it was made."""
-        return _decode(self._sealer.open(sealed, purpose=_PURPOSE))
+        content = self._sealer.open(sealed, purpose=_PURPOSE)
+        try:
+            return _decode(content)
+        except Exception:  # readers fail in many ways
+            raise StoreDamaged("a stored answer is nothing that this version can read") from None
 
     def _mark(self, event: bytes, ttl: int) -> bytes:
         """Return under what an event is debited whose answer is kept for so many seconds."""
@@ -176,8 +186,9 @@ def _vendors(stored: Any) -> tuple[str | None, ...]:
 def _decode(content: bytes) -> tuple[Recommendation, int]:
     values = json.loads(content)
     erasures, values = values if isinstance(values[0], int) else (0, values)
-    fields = Recommendation(*values)  # answers of an earlier version have fewer
-    epsilon, spent, remaining, resets_at = values[Recommendation._fields.index("privacy")]
+    # Answers of an earlier version have fewer fields, and those of a newer one may have more.
+    fields = Recommendation(*values[:_STORED])
+    epsilon, spent, remaining, resets_at, *_ = values[Recommendation._fields.index("privacy")]
     privacy = PrivacyReport(
         epsilon=epsilon,
         spent=spent and Budget(*spent),
