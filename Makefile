@@ -14,7 +14,7 @@ BY_HAND := env -u MAKELEVEL -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u ARGS -u P
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help run traffic test check lint format fuzz audit bench wheel pictures cards dashboards k8s image constraints clean \
+.PHONY: help run traffic test check chaos lint format audit bench wheel pictures cards dashboards k8s image constraints clean \
 	environment
 
 help: ## list the targets

@@ -13,7 +13,7 @@ from discreet import __version__
 from discreet.cli import COMMANDS, main
 from discreet.decisions.tokens import KEY_BYTES
 from discreet.settings import settings_from
-from tests.end_to_end.servers import environment
+from tests.end_to_end.servers import command, environment
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -149,7 +149,7 @@ def test_a_made_key_is_not_offered_to_the_world(tmp_path: Path) -> None:
 
 
 def test_a_token_key_fits_the_setting() -> None:
-    first, second = (run("keys", "token").stdout for _ in range(2))
+    first, second = (command("keys", "token").stdout for _ in range(2))
     assert first != second
     variables = {"DISCREET_TOKEN_KEYS": f"{first.strip()},{second.strip()}"}
     settings = settings_from(file={}, environment=variables, flags={})
@@ -158,16 +158,18 @@ def test_a_token_key_fits_the_setting() -> None:
 
 def test_keys_can_be_made_before_the_first_start(tmp_path: Path) -> None:
     data = ("--data", str(tmp_path))
-    made = run("keys", "create", "--label", "shop", "--scope", "serve", "--scope", "metrics", *data)
+    made = command(
+        "keys", "create", "--label", "shop", "--scope", "serve", "--scope", "metrics", *data
+    )
     assert re.fullmatch(r"dk_[A-Za-z0-9_-]{43}\n", made.stdout)
-    (line,) = run("keys", "list", *data).stdout.splitlines()
+    (line,) = command("keys", "list", *data).stdout.splitlines()
     key_id, scopes, _, label = line.split()
     assert (scopes, label) == ("metrics,serve", "shop")
-    wrong = run("keys", "revoke", "000000000000", *data)
+    wrong = command("keys", "revoke", "000000000000", *data)
     assert wrong.returncode == 2
     assert "keys list" in wrong.stderr
-    assert run("keys", "revoke", key_id, *data).returncode == 0
-    assert run("keys", "list", *data).stdout == ""
+    assert command("keys", "revoke", key_id, *data).returncode == 0
+    assert command("keys", "list", *data).stdout == ""
 
 
 def test_commands_are_configured_only_when_asked_for() -> None:

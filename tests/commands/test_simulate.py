@@ -1,29 +1,23 @@
 """`discreet simulate --traffic` as people type it."""
 
 import json
-import os
 import re
 import signal
 import subprocess
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
 
 from tests.demo_server import DISCREET, Demo, demo  # noqa: F401 - a fixture
+from tests.end_to_end.servers import command
 from tests.ports import free_port
 from tests.waiting import wait_for
 
 
 def simulate(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    environment = {k: v for k, v in os.environ.items() if k != "DISCREET_API_KEY"}
-    return subprocess.run(
-        [DISCREET, "simulate", "--traffic", *arguments],
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    with chdir(cwd):
+        return command("simulate", "--traffic", *arguments)
 
 
 def key_file(demo: Demo) -> str:  # noqa: F811
@@ -60,14 +54,11 @@ def test_a_printed_summary(demo: Demo, tmp_path: Path) -> None:  # noqa: F811
 
 
 def test_the_key_may_come_from_the_environment(demo: Demo, tmp_path: Path) -> None:  # noqa: F811
-    done = subprocess.run(
-        [DISCREET, "simulate", "--traffic", "--url", demo.url, "--seconds", "0.2", "--json"],
-        cwd=tmp_path,
-        env={**os.environ, "DISCREET_API_KEY": demo.key},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    with chdir(tmp_path):
+        done = command(
+            *("simulate", "--traffic", "--url", demo.url, "--seconds", "0.2", "--json"),
+            DISCREET_API_KEY=demo.key,
+        )
     assert done.returncode == 0, done.stderr
 
 
