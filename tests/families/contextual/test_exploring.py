@@ -6,8 +6,11 @@ import pytest
 from discreet.families.contextual.exploring import (
     FIRST_TRIED,
     MOST_TRIED,
+    TRIED,
+    contenders,
     expected_improvement,
     first_curiosity,
+    first_looks,
     listed_worth,
     private_gains,
     worthwhile_trials,
@@ -47,6 +50,32 @@ def test_of_many_items_some_are_tried_first_where_noise_would_hide_a_few_visits_
     assert share > 0.999
     assert (weights > 0).all()
     assert (first_curiosity(60, visible, exact=True) == 1).all()
+
+
+def test_few_items_all_contend() -> None:
+    assert contenders(np.zeros(50), np.linspace(0.9, 0.1, 50), 100.0).all()
+
+
+def test_of_many_those_contend_that_were_tried_and_then_the_most_promising() -> None:
+    shown, levels = np.zeros(200), np.linspace(0.1, 0.9, 200)
+    shown[:20] = TRIED
+    found = np.flatnonzero(contenders(shown, levels, 100.0))
+    assert found.tolist() == [*range(20), *range(170, 200)]
+    shown[:120] = TRIED
+    assert contenders(shown, levels, 100.0).tolist() == [True] * 120 + [False] * 80
+
+
+def test_there_is_more_room_with_more_visits() -> None:
+    rooms = [
+        int(contenders(np.zeros(900), np.zeros(900), visits).sum())
+        for visits in (0.0, 10_000.0, 40_000.0, 1_000_000.0)
+    ]
+    assert rooms == [50, 50, 100, 500]
+
+
+def test_first_looks_take_half_at_most_and_less_and_less() -> None:
+    assert first_looks(0.0) == first_looks(10.0) == 0.5
+    assert first_looks(40_000.0) == pytest.approx(0.02)
 
 
 def test_a_shortlist_is_worth_its_best_item_as_often_as_it_is_obeyed() -> None:

@@ -6,6 +6,7 @@ All of it follows from the released model, so it costs nothing.
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.families.choice import Floats, Slots, Weights
 from discreet.privacy.normal import cumulatives
@@ -14,6 +15,17 @@ FIRST_TRIED = 16
 """Items that are tried before the first release if feedback is private. What a release tells about
 an item grows with the square of its visits as long as noise is larger than chance: a few visits of
 each of many items tell nothing about any. The others have their turn after it, as untried ones."""
+
+TRIED = 10.0
+"""Visits after which an item has been tried, as far as noise lets one tell."""
+
+_ROOM = 50.0
+"""Items that contend, at least, where feedback is exact;"""
+_GROWTH = 0.5
+"""and the same for each root of visits, from 10,000 visits on."""
+_LOOKS = 4.0
+"""First looks at the others are this share of answers over the root of visits. So the first 1,000
+visits give about 250 of them a look, and 12,000 about 900."""
 
 MOST_TRIED = 0.12
 """Of the answers between two releases, those that may try items in earnest."""
@@ -28,6 +40,25 @@ def first_curiosity(slots: int, visible: Slots, *, exact: bool) -> Weights:
     if not exact and len(visible) > FIRST_TRIED:
         curiosity[visible[:FIRST_TRIED]] = _FIRST_WEIGHT
     return curiosity
+
+
+def contenders(shown: Floats, levels: Floats, visits: float) -> npt.NDArray[np.bool_]:
+    """Return among which items answers are chosen, where feedback is exact.
+
+    Those that have been tried, and the others with the best `levels` as far as there is room: of
+    many items it is better to know some well (Bayati, Hamidi, Johari and Khosravi 2020: as many as
+    the root of all visits). `shown` is how often each was.
+    """
+    tried = shown >= TRIED
+    room = max(_ROOM, _GROWTH * math.sqrt(max(visits, 0.0)))
+    chosen: npt.NDArray[np.bool_] = tried.copy()
+    chosen[np.argsort(np.where(tried, -np.inf, -levels), kind="stable")[: int(room)]] = True
+    return chosen
+
+
+def first_looks(visits: float) -> float:
+    """Return the share of answers for items that do not contend and were never shown."""
+    return min(0.5, _LOOKS / math.sqrt(max(visits, 1.0)))
 
 
 def expected_improvement(ahead: Floats, errors: Floats) -> Floats:

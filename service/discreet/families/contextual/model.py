@@ -16,43 +16,26 @@ fitted to all items together, and behind a private choice.
 
 Everything but f(x) comes from released sums. What depends on f(x) is which item of the shortlist is
 best, and it goes through the randomised response of `discreet.families.choice`.
-
-How much is explored. What could be gained by knowing more is the expected improvement of an item
-over the best one that is listed, for those who come. An answer ignores the visitor with a
-probability that falls with the square of that, never below `rate`. Then half of the draws go to
-items that have hardly been tried, if there are any; the rest by expected improvement, with a fifth
-for all items alike.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from discreet.families.choice import (
-    COIN_SIDES,
     Floats,
     ShortlistOdds,
     Slots,
-    Weights,
     filled,
     repeated,
 )
 from discreet.families.contextual.estimates import Estimates
-from discreet.families.contextual.exploring import (
-    expected_improvement,
-    first_curiosity,
-    listed_worth,
-    private_gains,
-    worthwhile_trials,
-)
+from discreet.families.contextual.outlook import CatalogueOutlook, Prospects
 from discreet.families.contextual.spaces import CellSpace, LinearSpace
 from discreet.families.contextual.sums import ContextualSums
 from discreet.families.questions import Choice, Question
-from discreet.families.shortlist import grow_shortlist
 from discreet.privacy.choice import ShortlistResponse
 from discreet.privacy.events import ExactRelease, PrivacyEvent, RandomisedResponse
 from discreet.privacy.noise import NoiseSource
@@ -63,22 +46,6 @@ NOISY_OPTIMISM = 0.3
 """less where feedback is private: noise hides what a few more visits would tell;"""
 UNPROTECTED_OPTIMISM = 2.0
 """more where neither dial is on: no draw explores by chance, and no noise hides what was found."""
-TRIED = 10.0
-"""Visits after which an item has been tried, as far as noise lets one tell."""
-
-_EAGERNESS = 1.0
-"""All answers explore while knowing more could gain as much as the best listed items earn;"""
-_EAGERNESS_EXACT_CELLS = 2.0
-"""in cells half as much, which say less about each other; not with noise, which leaves much unknown
-that exploring will not tell soon."""
-_IGNORANT = 4
-"""In noisy cells answers explore at least as the unknown part of the items' levels to this power: a
-release of hardly any feedback, after a night without visitors, is noise and must not end exploring.
-How items differ between cells has no part in it: fine differences stay unknown for long."""
-_ALIKE = 0.2
-_CURIOSITY_STEPS = 2**20
-_GREAT = 50.0
-"""Stands for the epsilon of an exact answer."""
 
 
 @dataclass(slots=True, eq=False)
@@ -113,22 +80,6 @@ class AnswerRule:
         return repeated(event, draws)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CatalogueOutlook:
-    """What the model says about all items together.
-
-    `ranking` holds every slot, the `listed` ones first; `popular` every slot by its mean among
-    those who come. `odds` are those of one item of the whole catalogue.
-    """
-
-    ranking: Slots
-    listed: Slots
-    popular: Slots
-    curiosity: Weights
-    coin: int
-    odds: ShortlistOdds | None
-
-
 class ContextualModel:
     """Released sums, and everything that follows from them under one rule."""
 
@@ -158,98 +109,18 @@ class ContextualModel:
     @cached_property
     def outlook(self) -> CatalogueOutlook:
         """What is public about answers."""
-        slots, visible = self.sums.slots, self._visible
-        estimates = self.estimates
-        curiosity = first_curiosity(slots, visible, exact=self.space.exact)
-        listed, popular = visible, np.arange(slots, dtype=np.intp)
-        chance = 1.0 if self._rate else 0.0
-        if estimates is not None and len(visible):
-            people, shares = estimates.people, estimates.shares
-            means = estimates.means(people, visible)
-            errors = estimates.deviations(people, visible)
-            overall = np.full(slots, -np.inf)
-            overall[visible] = shares @ means
-            popular = np.argsort(-overall, kind="stable").astype(np.intp)
-            if self._rule.epsilon is not None:
-                odds = np.full(len(people), math.exp(min(self._rule.epsilon, _GREAT)))
-                flattered = np.clip(means + self._optimism * errors, 0.0, 1.5)
-                listed = visible[grow_shortlist(means=flattered, shares=shares, odds=odds)]
-            curiosity[visible], gain = self._curious(means, errors, listed)
-            if self._rate:
-                exact_cells = isinstance(self.space, CellSpace) and not self.sums.variance.any()
-                eagerness = _EAGERNESS_EXACT_CELLS if exact_cells else _EAGERNESS
-                unsure = min(1.0, eagerness * gain) ** 2
-                if isinstance(self.space, CellSpace) and not exact_cells:
-                    unknown = 1.0 - float(estimates.known[visible].mean())
-                    unsure = max(unsure, unknown**_IGNORANT)
-                # Where every item has been tried, optimism explores and knows where.
-                known = self._unprotected and not self._untried().any()
-                least = 0.0 if known else self._rate
-                chance = least + (1.0 - least) * unsure
-                if self.sums.latest_variance and isinstance(self.space, LinearSpace):
-                    together = chance * curiosity[visible] / curiosity[visible].sum()
-                    together += (1.0 - chance) * self._trials(means, listed)
-                    chance = float(together.sum())
-                    curiosity[visible] = np.ceil(_CURIOSITY_STEPS * together / chance)
-        rank = np.full(slots, 2)
-        rank[visible] = 1
-        rank[listed] = 0
-        ranking = np.concatenate([listed, popular[rank[popular] == 1], popular[rank[popular] == 2]])
-        made = CatalogueOutlook(
-            ranking=ranking.astype(np.intp),
-            listed=listed,
-            popular=popular,
-            curiosity=curiosity,
-            coin=round(chance * COIN_SIDES),
-            odds=None,
-        )
-        if not len(visible):
+        made = Prospects(
+            space=self.space,
+            sums=self.sums,
+            estimates=self.estimates,
+            visible=self._visible,
+            epsilon=self._rule.epsilon,
+            optimism=self._optimism,
+            rate=self._rate,
+        ).outlook()
+        if not len(self._visible):
             return made
-        return replace(made, odds=self.odds(made, visible))
-
-    def _curious(self, means: Floats, errors: Floats, listed: Slots) -> tuple[Weights, float]:
-        """Return what is worth exploring, of the visible items, and what there is to gain."""
-        assert self.estimates is not None
-        shares = self.estimates.shares
-        best = means[:, np.isin(self._visible, listed)].max(axis=1)
-        improvement = expected_improvement(means - best[:, None], errors)
-        by_item = np.maximum(shares @ improvement, 0.0) + 1e-12
-        most = float(shares @ improvement.max(axis=1))
-        worth = float(shares @ best)
-        if self._rule.epsilon is not None:
-            among = means[:, np.isin(self._visible, listed)]
-            odds = math.exp(min(self._rule.epsilon, _GREAT))
-            errors = self.estimates.levels[self._visible]
-            by_item, worth = private_gains(shares, means, improvement, among, errors, odds)
-            most = min(float(by_item.sum()), most * (odds - 1.0) / (odds + len(listed) - 1.0))
-        gain = most / max(worth, 1e-6)
-        weights = (1.0 - _ALIKE) * by_item / by_item.sum() + _ALIKE / len(by_item)
-        untried = self._untried()
-        if untried.any():
-            weights = 0.5 * weights + 0.5 * untried / untried.sum()
-        return np.ceil(_CURIOSITY_STEPS * weights).astype(np.int64), gain
-
-    def _trials(self, means: Floats, listed: Slots) -> Floats:
-        """Return how much items are tried that are not listed, and so shown anyway."""
-        assert self.estimates is not None
-        shares, sums = self.estimates.shares, self.sums
-        shown = np.isin(self._visible, listed)
-        epsilon = _GREAT if self._rule.epsilon is None else min(self._rule.epsilon, _GREAT)
-        return worthwhile_trials(
-            shares @ means,
-            np.where(shown, 0.0, self.estimates.levels[self._visible]),
-            listed_worth(shares, means[:, shown], math.exp(epsilon)),
-            visits=sums.latest,
-            horizon=max(sums.feedback, sums.latest),
-            variance=sums.latest_variance,
-        )
-
-    def _untried(self) -> npt.NDArray[np.bool_]:
-        """Return which visible items have hardly been tried, as far as noise lets one tell."""
-        tried = self.sums.count[self._visible].sum(axis=1)
-        doubt = 2.0 * np.sqrt(self.sums.variance[self._visible].max(axis=1))
-        untried: npt.NDArray[np.bool_] = tried < TRIED + doubt
-        return untried
+        return replace(made, odds=self.odds(made, self._visible))
 
     def law(self) -> Floats:
         """Return every slot's share of the answers to the people of the model (a column each, or
@@ -299,9 +170,7 @@ class ContextualModel:
         allowed = np.zeros(self.sums.slots, dtype=np.bool_)
         allowed[offer] = True
         ranking = outlook.ranking[allowed[outlook.ranking]]
-        size = len(ranking)
-        if self._response is not None:
-            size = min(size, max(1, len(outlook.listed)))
+        size = min(len(ranking), max(1, len(outlook.listed)))
         return ShortlistOdds(
             items=offer,
             curiosity=outlook.curiosity[offer],
