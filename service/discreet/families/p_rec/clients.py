@@ -264,12 +264,17 @@ class ClientStates:
         states = await self.read_each([client for client, _ in asked])
         # What waits from here on waits once for a round, and hardly ever for a client.
         many = await self._votes.rounds.count() if any(one is None for _, one in asked) else 0
-        rounds = [
-            state
-            if isinstance(state, DiscreetError)
-            else await tried_awaiting(self._round(state, round_id, many))
-            for state, (_, round_id) in zip(states, asked, strict=True)
-        ]
+        rounds: list[Round | DiscreetError] = []
+        named: dict[str, Round | DiscreetError] = {}
+        for state, (_, round_id) in zip(states, asked, strict=True):
+            if isinstance(state, DiscreetError):
+                rounds.append(state)
+            elif round_id is None:
+                rounds.append(await tried_awaiting(self._awaited_round(state, many)))
+            else:
+                if round_id not in named:
+                    named[round_id] = await tried_awaiting(self._votes.rounds.require(round_id))
+                rounds.append(named[round_id])
         # A history is begun only if there is a round.
         while fresh := [
             row
@@ -310,21 +315,19 @@ class ClientStates:
         after = credits = self._full_credits() if run is None else await self.credits(state, run)
         if run is not None and passed is not None:
             # On a copy: the client's opinion may still arrive before the answer is stored.
-            (votes,) = await self._votes.ballots([passed.round])
+            votes = await self._votes.ballots_of(passed.round)
             after = credits.copy()
             after.update(ballots=votes, liked=passed.liked, disliked=passed.disliked)
-        (ballots,) = await self._votes.ballots([one.number])
+        ballots = await self._votes.ballots_of(one.number)
         tally = after.tally(ballots=ballots, objects=len(one.objects))
         view = RunView(tally, 0 if run is None else run.offset)
         if after is credits:
             return OwnRound(state, one, position, paid, None, pending, passed, view)
         return OwnRound(state, one, position, paid, None, pending, passed, view, after)
 
-    async def _round(self, state: ClientState | None, round_id: str | None, many: int) -> Round:
-        """Return the round that is asked for; `many` is how many there are."""
+    async def _awaited_round(self, state: ClientState | None, many: int) -> Round:
+        """Return the round that awaits an opinion, or the next; `many` is how many there are."""
         history = ClientHistory() if state is None else state.history
-        if round_id is not None:
-            return await self._votes.rounds.require(round_id)
         if history.pending is not None and history.pending.awaited:
             found = await self._votes.rounds.by_number(history.pending.round)
             if found is None:

@@ -86,6 +86,13 @@ class Votes:
                 self._ballots.put(number, ballots, ballots.nbytes + _OVERHEAD)
         return [found[number] for number in numbers]
 
+    async def ballots_of(self, number: int) -> Ballots:
+        """Return the votes of one closed round, which is mostly remembered."""
+        known = self._ballots.get(number)
+        if known is None:
+            (known,) = await self.ballots([number])
+        return known
+
     def notice_erasures(self, count: int) -> None:
         """Forget the votes in memory if any were erased since the last look."""
         if count != self.erasures:
