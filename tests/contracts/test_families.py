@@ -97,7 +97,7 @@ async def test_a_release_computes_beside_the_event_loop(
         def waiting(*given: Any) -> Any:
             turned = threading.Event()
             turning.call_soon_threadsafe(turned.set)
-            calls.setdefault(name, []).append(turned.wait(5))
+            calls.setdefault(name, []).append(turned.wait(60))
             return method(*given)
 
         monkeypatch.setattr(recommender, name, waiting)
