@@ -318,12 +318,14 @@ class BoundedProtocol(HttpToolsProtocol):
             self._finish(self._last_words)
         elif not (self._in_head or self._in_body):
             self.due = self._table.now + self._limits.idle_seconds
-        if not self._reading:
+        flow = self.flow
+        if not self._reading and (self._unread or self._ended or flow.holds):
             self._read()
             self._require_complete()
             if self._ended and not (self._finished or self._answering):
                 self._close()
-        self.flow.resume_reading()
+        if flow.read_paused:
+            flow.resume_reading()
 
     # What is refused.
 
@@ -354,9 +356,7 @@ class BoundedProtocol(HttpToolsProtocol):
             if kind is TOO_MANY_CONNECTIONS:
                 self.app_state["metrics"].refused(kind.slug)
             self.app_state["metrics"].began()
-            self.app_state["metrics"].answered(
-                method="OTHER", route="(none)", status=kind.status, seconds=0.0
-            )
+            self.app_state["metrics"].answered("OTHER", "(none)", kind.status, 0.0)
         answering = self._answering
         if self._in_body and answering:
             if self.pipeline and self.pipeline[0][0] is self.cycle:

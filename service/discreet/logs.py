@@ -133,7 +133,6 @@ class RequestLog:
 
     def write(
         self,
-        *,
         method: str,
         route: str,
         status: int,

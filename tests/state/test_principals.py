@@ -35,8 +35,11 @@ def test_a_recommenders_clients_are_named_alike_one_by_one_and_together() -> Non
             assert name(client) == principals.client("films", client, group=group)
 
 
-def test_marks_of_many_events_are_those_of_each() -> None:
+def test_marks_of_many_events_are_those_of_each_and_no_other_name() -> None:
     names = Principals(b"p" * 32)
     events = ["one", "two", "a longer one, with ümlauts"]
     marks = names.marks(events, b"8 bytes.")
-    assert marks == [names.request((names.event(each), b"8 bytes.")) for each in events]
+    assert marks == [names.marks([each], b"8 bytes.")[0] for each in events]
+    others = [*names.marks(events, b"8 more.."), *map(names.event, events)]
+    others += Principals(b"q" * 32).marks(events, b"8 bytes.")
+    assert len({*marks, *others}) == 4 * len(events)

@@ -213,9 +213,10 @@ class HttpGateway(FastAPI):
         except Exception as error:
             status, content, more = self._problem(error, live, request_id)
             lines = header_lines([_PROBLEM, *more])
-        seconds = perf_counter() - began
+        seconds, path = perf_counter() - began, route.path
         live["admission"].leave(seconds if status == 200 else None)
-        self._record(live["metrics"], "POST", route.path, status, seconds, request_id)
+        live["metrics"].answered("POST", path, status, seconds)
+        self._requests.write("POST", path, status, seconds, request_id)
         named = (lines, len(content), request_id.encode())
         return status, b"%bcontent-length: %d\r\nx-request-id: %b\r\n" % named, content
 
@@ -310,15 +311,8 @@ class HttpGateway(FastAPI):
         request_id: str,
         trace_id: str = "",
     ) -> None:
-        metrics.answered(method=method, route=route, status=status, seconds=seconds)
-        self._requests.write(
-            method=method,
-            route=route,
-            status=status,
-            seconds=seconds,
-            request_id=request_id,
-            trace_id=trace_id,
-        )
+        metrics.answered(method, route, status, seconds)
+        self._requests.write(method, route, status, seconds, request_id, trace_id)
 
     async def pass_on(self, scope: Scope, receive: Receive, send: Send, trace: RequestTrace) -> int:
         """Let FastAPI answer; return the status that it sent."""

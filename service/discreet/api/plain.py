@@ -76,8 +76,8 @@ def plain_ask(fields: Any) -> tuple[Ask, int] | None:
         return None
     if len(fields) == 2:
         return Ask(recommender, client, []), 8
-    if "context" in fields:
-        context = fields["context"]
+    context = fields.get("context")
+    if context is not None:
         marks = _context_marks(context)
         return None if marks is None else (Ask(recommender, client, context), 10 + marks)
     if "features" in fields:

@@ -30,7 +30,7 @@ are kept is part of the mark, so that a document which keeps them for a shorter 
 import json
 import os
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
 from discreet.decisions.tokens import Sealer
@@ -84,7 +84,8 @@ class StoredAnswers:
         fresh: Callable[[RetryMark], Awaitable[Recommendation]],
     ) -> StoredAnswer:
         """Return the answer under the question's event id, making it with `fresh` if need be."""
-        event, ttl = self._event(ask, client), _kept(recommender)
+        name, ttl = self._name(ask, client), _kept(recommender)
+        event = self._principals.event(name)
         fingerprint = self._fingerprint(ask)
         claiming = self._store.claim_event(event=event, fingerprint=fingerprint, ttl=ttl)
         erasures = await self._tombstones.count(client)
@@ -99,7 +100,8 @@ class StoredAnswers:
         if stands is None:
             # Listed with the client, whoever pays: erasing the client finds it.
             listed = self._store.spend([Debit(client, marker=event, marker_ttl=ttl)])
-            answer = await fresh(RetryMark(self._mark(event, ttl), ttl))
+            (mark,) = self._marks([name], ttl)
+            answer = await fresh(RetryMark(mark, ttl))
             for outcome in await listed:
                 if isinstance(outcome, DiscreetError):
                     raise outcome
@@ -123,7 +125,7 @@ class StoredAnswers:
         content = os.urandom(_MADE_UP_BYTES * count).hex()
         size = 2 * _MADE_UP_BYTES
         ids = [MADE_UP + content[start : start + size] for start in range(0, len(content), size)]
-        marks = self._principals.marks(ids, _LENGTH.pack(_kept(recommender)))
+        marks = self._marks(ids, _kept(recommender))
         return ids, [RetryMark(mark, MADE_UP_SECONDS) for mark in marks]
 
     async def recommendation_id(self, event_id: str) -> str:
@@ -135,13 +137,13 @@ class StoredAnswers:
             )
         return self._open(event.answer)[0].recommendation_id
 
-    def _event(self, ask: Ask, client: bytes) -> bytes:
-        """Return the name of an event: a person's own key has names of its own, so that it can
+    def _name(self, ask: Ask, client: bytes) -> str:
+        """Return what an event is called: a person's own key has names of its own, so that it can
         neither find out which event ids others use nor take one before they do."""
         assert ask.event_id is not None
         told = ask.event_id.startswith(MADE_UP) and len(ask.event_id) == _MADE_UP_LENGTH
         own = ask.personal and not told  # what we made up, nobody can guess
-        return self._principals.event(f"\0{client.hex()} {ask.event_id}" if own else ask.event_id)
+        return f"\0{client.hex()} {ask.event_id}" if own else ask.event_id
 
     def _open(self, sealed: bytes) -> tuple[Recommendation, int]:
         """Return a stored answer, and after how many erasures of its client it was made."""
@@ -151,9 +153,9 @@ class StoredAnswers:
         except Exception:  # readers fail in many ways
             raise StoreDamaged("a stored answer is nothing that this version can read") from None
 
-    def _mark(self, event: bytes, ttl: int) -> bytes:
-        """Return under what an event is debited whose answer is kept for so many seconds."""
-        return self._principals.request((event, _LENGTH.pack(ttl)))
+    def _marks(self, names: Sequence[str], ttl: int) -> list[bytes]:
+        """Return under what events are debited whose answers are kept for so many seconds."""
+        return self._principals.marks(names, _LENGTH.pack(ttl))
 
     def _fingerprint(self, ask: Ask) -> bytes:
         public = [ask.recommender, ask.client, ask.limit]

@@ -159,9 +159,10 @@ class Metrics:
     def began(self) -> None:
         """Count a request that has arrived."""
         self._in_flight += 1
-        self._schedule()
+        if not self._scheduled:
+            self._schedule()
 
-    def answered(self, *, method: str, route: str, status: int, seconds: float) -> None:
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that was answered; `route` is a template, never a path."""
         self._in_flight -= 1
         key = (method, route, status // 100)
@@ -170,7 +171,8 @@ class Metrics:
             child = self._series.requests.labels(method, route, f"{status // 100}xx")
             durations = self._requests[key] = DurationSamples(child)
         durations.add(seconds)
-        self._schedule()
+        if not self._scheduled:
+            self._schedule()
 
     def refused(self, reason: str) -> None:
         """Count a request that was refused with 429; `reason` is the last part of its type."""

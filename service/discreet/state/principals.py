@@ -22,6 +22,7 @@ class Principals:
         self._code = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"code")
         self._certificate = hashlib.blake2b(key=pepper, digest_size=32, person=b"certificate")
         self._pseudonym = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"pseudonym")
+        self._mark = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"mark")
         self._request = hashlib.blake2b(key=pepper, digest_size=DIGEST_BYTES, person=b"request")
 
     def client(self, recommender: str, client: str, *, group: str | None = None) -> bytes:
@@ -81,14 +82,13 @@ class Principals:
         return digest.digest()
 
     def marks(self, event_ids: Iterable[str], part: bytes) -> list[bytes]:
-        """Return `request((event(each), part))` of each event id: every answer needs one."""
-        event, request = self._event.copy, self._request.copy
-        head, tail = _LENGTH.pack(DIGEST_BYTES), _LENGTH.pack(len(part)) + part
+        """Under what events are debited, each once; `part` is of a fixed length."""
+        begun = self._mark.copy()
+        begun.update(part)
         marks = []
         for each in event_ids:
-            name, mark = event(), request()
-            name.update(each.encode())
-            mark.update(head + name.digest() + tail)
+            mark = begun.copy()
+            mark.update(each.encode())
             marks.append(mark.digest())
         return marks
 

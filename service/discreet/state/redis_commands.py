@@ -101,7 +101,8 @@ class RedisCommands:
         self._fence.require_open()
         sent = self._client.send([call.command for call in calls])
 
-        def noted(found: list[Any]) -> list[T | DiscreetError]:
+        # What a function's types are said to be in a string is not worked out at every call.
+        def noted(found: "list[Any]") -> "list[T | DiscreetError]":
             outcomes: list[T | DiscreetError] = []
             for (_, shards, entries), reply in zip(calls, found, strict=True):
                 if isinstance(reply, StoreFenced):

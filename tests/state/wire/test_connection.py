@@ -7,7 +7,12 @@ import pytest
 
 from discreet.errors import StoreUnavailable
 from discreet.state.wire.commands import packed
-from discreet.state.wire.connection import AT_ONCE, CommandRefused, PipelinedConnection
+from discreet.state.wire.connection import (
+    AT_ONCE,
+    LARGE,
+    CommandRefused,
+    PipelinedConnection,
+)
 from tests.state.wire.peers import Peer, commands, connected
 
 pytestmark = pytest.mark.anyio
@@ -72,6 +77,17 @@ async def test_many_commands_leave_in_a_few_writes_before_the_turn_ends(peer: Pe
     peer.answer(*range(len(many) + 2))
     assert await last[0].group.future == [len(many) + 1]
     assert await many[0].group.future == list(range(1, len(many) + 1))
+
+
+async def test_a_large_command_leaves_at_once_behind_those_that_wait(peer: Peer) -> None:
+    connection, _ = await connected(peer)
+    writes = written_by(connection)
+    small, large = commands(1), commands(1, payload=packed((b"SET", b"x" * LARGE)))
+    connection.send(small)
+    connection.send(large)
+    assert writes == [small[0].payload + large[0].payload]
+    await asyncio.sleep(0)
+    assert len(writes) == 1
 
 
 async def test_what_was_not_written_is_known_to_be_unsent(peer: Peer) -> None:

@@ -29,6 +29,9 @@ class CommandRefused(DiscreetError):
 AT_ONCE = 500
 """Commands of one write. What follows stays here if the peer does not read, known to be unsent."""
 
+LARGE = 1_024
+"""Bytes of a command that leaves at once: the store works on it while others are made."""
+
 Lost = Callable[[Sequence[PendingCommand], Sequence[PendingCommand]], None]
 """Called once with the commands that may have run, and those that certainly have not."""
 
@@ -69,7 +72,7 @@ class PipelinedConnection(asyncio.Protocol):
             some = commands[start : start + AT_ONCE]
             self._pending.extend(some)
             self._outgoing.extend([command.payload for command in some])
-            if len(self._outgoing) >= AT_ONCE:
+            if len(self._outgoing) >= AT_ONCE or len(some[0].payload) >= LARGE:
                 self._flush()
         if self._outgoing and not self._flushing:
             self._flushing = True
