@@ -4,8 +4,9 @@ In a cluster a script may touch the keys of one hash tag only. All but debits an
 together on a single server (`debits`), keep to that everywhere:
 
     ledger, markers, claim,     {shard}     feedback is claimed, paid for and added in one step;
-    sums, counts, release,                  a decision is opened with the debit for its answer
-    open, contents, fence
+    sums, counts, erasures,                 a decision is opened with the debit for its answer
+    release, open, contents,
+    fence
     event                       {event}     a caller's event id and its answer
     queue                       {queue}     messages to other instances
     blob, page                  {key}       values replaced whole, and values written in place

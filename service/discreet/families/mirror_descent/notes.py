@@ -27,7 +27,7 @@ _INLINE = 1
 """What a form adds that has candidates."""
 _POSITIONS = {4: (0, "I"), 1: (2, "B"), 2: (4, "H")}
 """The form of positions of so many bytes, and their letter in `struct`."""
-_LETTERS = dict(_POSITIONS.values())
+_WIDTHS = {form: (width, letter) for width, (form, letter) in _POSITIONS.items()}
 
 
 class FeatureNote(NamedTuple):
@@ -69,12 +69,12 @@ def read_note(content: bytes) -> FeatureNote:
     """Return the note, which this service sealed."""
     try:
         form, count = _HEAD.unpack_from(content)
-        letter = _LETTERS[form & ~_INLINE]
-        client, at = _read(content, _HEAD.size, letter)
+        positions = _WIDTHS[form & ~_INLINE]
+        client, at = _read(content, _HEAD.size, positions)
         items = []
         for _ in range(count):
             digest = content[at : at + ID_BYTES]
-            row, at = _read(content, at + ID_BYTES, letter)
+            row, at = _read(content, at + ID_BYTES, positions)
             items.append((digest, row))
     except (struct.error, KeyError):
         raise TokenForged("recommendation_id was issued by another version") from None
@@ -86,8 +86,9 @@ def _write(row: SparseRow, letter: str) -> bytes:
     return struct.pack(f"<H{count}{letter}{count}f", count, *row.indices, *row.values)
 
 
-def _read(content: bytes, at: int, letter: str) -> tuple[SparseRow, int]:
+def _read(content: bytes, at: int, positions: tuple[int, str]) -> tuple[SparseRow, int]:
+    width, letter = positions
     (count,) = _COUNT.unpack_from(content, at)
-    start, form = at + _COUNT.size, f"<{count}{letter}{count}f"
-    numbers = struct.unpack_from(form, content, start)
-    return SparseRow(numbers[:count], numbers[count:]), start + struct.calcsize(form)
+    start = at + _COUNT.size
+    numbers = struct.unpack_from(f"<{count}{letter}{count}f", content, start)
+    return SparseRow(numbers[:count], numbers[count:]), start + (width + 4) * count

@@ -271,12 +271,11 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
     ) -> list[Lesson | DiscreetError]:
         """Return the records' gradients, evaluated at the released model; their price is fixed."""
         parts = [tried(self._reader.parts, pending, position) for pending, position, _ in many]
-        found = [part for part in parts if not isinstance(part, DiscreetError)]
-        rewards = [
-            reward
-            for part, (_, _, reward) in zip(parts, many, strict=True)
-            if not isinstance(part, DiscreetError)
-        ]
+        found, rewards = [], []
+        for part, (_, _, reward) in zip(parts, many, strict=True):
+            if not isinstance(part, DiscreetError):
+                found.append(part)
+                rewards.append(reward)
         rows = self._reader.records(found)
         learned = iter(self.learner.increments(self.current.model, rows, np.array(rewards)))
         return [
