@@ -23,11 +23,8 @@ import re
 import select
 import socket
 import struct
-import subprocess
-import tarfile
 import tempfile
 import time
-from io import BytesIO
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -189,28 +186,22 @@ def _show(name: str, args: argparse.Namespace, latencies: dict[str, list[float]]
 
 def _compare(args: argparse.Namespace) -> None:
     """Measure this version and another one, turn by turn, over one store."""
-    with tempfile.TemporaryDirectory() as folder, EmbeddedStore(Path(folder) / "store") as store:
-        archive = subprocess.run(  # noqa: S603  our own commit
-            ["git", "archive", args.against, "service"],  # noqa: S607
-            cwd=Path(__file__).resolve().parents[1],
-            check=True,
-            capture_output=True,
-        ).stdout
-        with tarfile.open(fileobj=BytesIO(archive)) as files:
-            files.extractall(folder, filter="data")
-        with (
-            stage.discreet(store, workers=2) as ours,
-            stage.discreet(store, workers=2, source=Path(folder) / "service") as other,
-        ):
-            for connections in args.connections:
-                for turn in range(args.rounds):
-                    pair = [("this version", ours), (args.against, other)]
-                    for name, target in pair[:: 1 if turn % 2 else -1]:
-                        before = target.cpu_seconds()
-                        found = _measured(args, target.url, stage.KEY, connections)
-                        _show(f"{connections:6} connections  {name:>12}", args, found)
-                        cost = (target.cpu_seconds() - before) / max(len(found.get("200", ())), 1)
-                        print(f"{'':34} {cost * 1e6:.0f} us of CPU for an answer", flush=True)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        EmbeddedStore(folder) as store,
+        stage.other_version(args.against) as source,
+        stage.discreet(store, workers=2) as ours,
+        stage.discreet(store, workers=2, source=source) as other,
+    ):
+        for connections in args.connections:
+            for turn in range(args.rounds):
+                pair = [("this version", ours), (args.against, other)]
+                for name, target in pair[:: 1 if turn % 2 else -1]:
+                    before = target.cpu_seconds()
+                    found = _measured(args, target.url, stage.KEY, connections)
+                    _show(f"{connections:6} connections  {name:>12}", args, found)
+                    cost = (target.cpu_seconds() - before) / max(len(found.get("200", ())), 1)
+                    print(f"{'':34} {cost * 1e6:.0f} us of CPU for an answer", flush=True)
 
 
 def _request(key: str, recommender: str, dimensions: int) -> bytes:

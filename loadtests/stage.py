@@ -7,11 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +124,21 @@ def discreet(
         target = Target("discreet", url, children(running.pid, workers))
         target.put("bench", document())
         yield target
+
+
+@contextmanager
+def other_version(commit: str) -> Iterator[Path]:
+    """Give a folder with the package as it was at a commit, for `discreet(source=...)`."""
+    with tempfile.TemporaryDirectory() as folder:
+        archived = subprocess.run(  # noqa: S603  our own commit
+            ["git", "archive", commit, "service"],  # noqa: S607
+            cwd=HERE.parent,
+            check=True,
+            capture_output=True,
+        ).stdout
+        with tarfile.open(fileobj=BytesIO(archived)) as files:
+            files.extractall(folder, filter="data")
+        yield Path(folder) / "service"
 
 
 @contextmanager
