@@ -28,8 +28,8 @@ FAULTS = {
     ),
     "retries that pay again": (
         "state/lua/spend.lua",
-        "if lapses and tonumber(lapses) > now then",
-        "if lapses and tonumber(lapses) < 0 then",
+        "return lapses and tonumber(lapses) > now",
+        "return lapses and tonumber(lapses) < 0",
         "debits doubled",
     ),
     "budgets that nobody looks at": (
