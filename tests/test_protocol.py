@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from discreet.protocol import SHORT_BODY
+from discreet.api.bodies import SHORT_BODY
 from tests.api.conftest import KEY
 from tests.front import fronting, statuses
 from tests.front import post as request_to

@@ -31,6 +31,7 @@ from discreet.api import (
 )
 from discreet.api.addresses import WrongKeys
 from discreet.api.admission import Admission
+from discreet.api.bodies import BodyRoom
 from discreet.api.examples import add_examples
 from discreet.api.family_routes import FAMILY_ROUTERS
 from discreet.api.gateway import HttpGateway
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 1.0
+_BODIES_AT_ONCE = 32
+"""Of the greatest size, that a worker holds while they arrive; or two imports of items."""
 
 DESCRIPTION = """\
 A recommendation service that learns online from everybody's clicks and can prove how little it
@@ -152,6 +155,7 @@ def create_app(
                 ),
                 wrong_keys=WrongKeys(),
                 most_body_bytes=settings.most_body_bytes,
+                body_room=BodyRoom(_BODIES_AT_ONCE * settings.most_body_bytes),
             )
         finally:
             checking.cancel()

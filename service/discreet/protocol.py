@@ -21,6 +21,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
+from discreet.api.bodies import SHORT_BODY
 from discreet.api.gateway import HttpGateway, header_lines, trace_of
 from discreet.api.heads import END, KnownHead
 from discreet.api.problems import CONTENT_TYPE, OVERLOADED, problem_of
@@ -33,8 +34,6 @@ Answering = Coroutine[Any, Any, AnswerParts]
 
 OK = 200
 CLOSE = b"connection: close\r\n\r\n"
-SHORT_BODY = 16 * 2**10
-"""Bytes of a body that is collected before its key is checked: no more than headers may have."""
 
 
 def _no_room() -> bytes:

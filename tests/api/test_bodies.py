@@ -1,5 +1,6 @@
 """Bodies are bounded while they arrive, and have one reading."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -9,10 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from discreet.api.bodies import Disconnected, Reader, parse, read_body
+from discreet.api.bodies import BodyRoom, Disconnected, Reader, parse, read_body
 from discreet.api.problems import Refused
+from discreet.errors import Overloaded
 
 pytestmark = pytest.mark.anyio
+
+ROOM = BodyRoom(10**6)
 
 
 class Arriving:
@@ -38,13 +42,13 @@ def length(size: int) -> list[tuple[bytes, bytes]]:
 
 @pytest.mark.parametrize("chunks", [[b""], [b"abc"], [b"ab", b"", b"c"], [b"", b"abc", b""]])
 async def test_a_body_is_put_together(chunks: list[bytes]) -> None:
-    assert await read_body(Arriving(chunks), [], 3) == b"".join(chunks)
+    assert await read_body(Arriving(chunks), [], 3, ROOM) == b"".join(chunks)
 
 
 @pytest.mark.parametrize("chunks", [[b"abcd"], [b"ab", b"cd"], [b"ab", b"cd", b"ef"]])
 async def test_a_body_that_grows_too_long_is_refused_while_it_arrives(chunks: list[bytes]) -> None:
     with pytest.raises(Refused) as caught:
-        await read_body(Arriving(chunks), [], 3)
+        await read_body(Arriving(chunks), [], 3, ROOM)
     assert caught.value.kind.status == 413
     assert caught.value.headers["Connection"] == "close"
 
@@ -52,21 +56,47 @@ async def test_a_body_that_grows_too_long_is_refused_while_it_arrives(chunks: li
 async def test_a_body_declared_too_long_is_thrown_away_up_to_a_bound() -> None:
     arriving = Arriving([b"x" * 10] * 1_000)
     with pytest.raises(Refused):
-        await read_body(arriving, length(10_000), 100)
+        await read_body(arriving, length(10_000), 100, ROOM)
     assert arriving.taken == 41  # 4 times the limit, and the piece that goes beyond it
 
 
 async def test_a_caller_who_asks_first_is_answered_before_sending() -> None:
     arriving = Arriving([b"x"])
     with pytest.raises(Refused):
-        await read_body(arriving, [*length(10_000), (b"expect", b"100-continue")], 100)
+        await read_body(arriving, [*length(10_000), (b"expect", b"100-continue")], 100, ROOM)
     assert arriving.taken == 0
+
+
+async def test_what_arrives_slowly_takes_room_until_it_is_there() -> None:
+    room = BodyRoom(10)
+    waiting = asyncio.Event()
+    pieces = iter([b"a" * 6, b"b" * 6])
+
+    async def slowly() -> dict[str, Any]:
+        piece = next(pieces)
+        if piece.startswith(b"b"):
+            await waiting.wait()
+        return {"type": "http.request", "body": piece, "more_body": piece.startswith(b"a")}
+
+    slow = asyncio.create_task(read_body(slowly, [], 100, room))
+    await asyncio.sleep(0)
+    assert room.left == 4
+    with pytest.raises(Overloaded):
+        await read_body(Arriving([b"c" * 5, b"d"]), [], 100, room)
+    # What is there as a whole needs none.
+    assert len(await read_body(Arriving([b"e" * 50]), [], 100, room)) == 50
+    waiting.set()
+    assert len(await slow) == 12
+    for ends in (Arriving([b"f" * 9] * 3, hangs_up=True), Arriving([b"g" * 9, b"g" * 99])):
+        with pytest.raises((Disconnected, Overloaded, Refused)):
+            await read_body(ends, [], 100, room)
+    assert room.left == 10
 
 
 @pytest.mark.parametrize("chunks", [[], [b"ab"], [b"ab", b"c"]])
 async def test_a_caller_who_hangs_up_is_noticed(chunks: list[bytes]) -> None:
     with pytest.raises(Disconnected):
-        await read_body(Arriving(chunks, hangs_up=True), [], 100)
+        await read_body(Arriving(chunks, hangs_up=True), [], 100, ROOM)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 
 from discreet.api.problems import TOO_LARGE, Refused, malformed
+from discreet.errors import Overloaded
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -23,12 +24,33 @@ A client that is still sending would otherwise meet a closed connection instead 
 """
 
 
+SHORT_BODY = 16 * 2**10
+"""Bytes of a body that is read before its key is checked: no more than headers may have."""
+
+
+class BodyRoom:
+    """How many bytes of bodies one worker holds while they arrive, everybody's together: whoever
+    sends slowly keeps the room for what was sent."""
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+
+    def take(self, size: int) -> None:
+        """Take room, to be given back; raise `Overloaded` if there is none."""
+        self.left -= size
+        if self.left < 0:
+            raise Overloaded
+
+
 class Disconnected(Exception):
     """The caller hung up before the request was complete: there is nobody to answer."""
 
 
-async def read_body(receive: Receive, headers: Headers, most: int) -> bytes:
-    """Return the whole body, or refuse one that is longer than `most` bytes."""
+async def read_body(receive: Receive, headers: Headers, most: int, room: BodyRoom) -> bytes:
+    """Return the whole body, or refuse one that is longer than `most` bytes.
+
+    Raises `Overloaded` if it comes in pieces and there is no room for them.
+    """
     declared = 0
     waits = False
     for name, value in headers:
@@ -45,20 +67,27 @@ async def read_body(receive: Receive, headers: Headers, most: int) -> bytes:
     if message["type"] == "http.request" and not message.get("more_body") and len(chunk) <= most:
         return chunk
     chunks: list[bytes] = []
-    size = 0
-    while True:
-        if message["type"] == "http.disconnect":
-            raise Disconnected
-        chunk = message.get("body", b"")
-        size += len(chunk)
-        if size > most:
-            if message.get("more_body"):
-                await _drain(receive, _DRAIN_FACTOR * most)
-            raise _too_large(most)
-        chunks.append(chunk)
-        if not message.get("more_body"):
-            return b"".join(chunks)
-        message = await receive()
+    size = taken = 0
+    try:
+        while True:
+            if message["type"] == "http.disconnect":
+                raise Disconnected
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            if size > most:
+                break
+            chunks.append(chunk)
+            if not message.get("more_body"):
+                return b"".join(chunks)
+            taken = size
+            room.take(len(chunk))
+            message = await receive()
+    finally:
+        room.left += taken
+    if message.get("more_body"):
+        chunks.clear()
+        await _drain(receive, _DRAIN_FACTOR * most)
+    raise _too_large(most)
 
 
 async def _drain(receive: Receive, most: int) -> None:

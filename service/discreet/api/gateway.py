@@ -147,12 +147,12 @@ class HttpGateway(FastAPI):
                 return
         direct = self.direct_route(method, scope["path"])
         if direct is not None:
-            most = state["most_body_bytes"]
+            most, room = state["most_body_bytes"], state["body_room"]
             status, headers, content = await self.answer(
                 direct,
                 state,
                 scope["headers"],
-                lambda: read_body(receive, scope["headers"], most),
+                lambda: read_body(receive, scope["headers"], most, room),
                 host=client[0] if (client := scope.get("client")) else "",
             )
             if status != _HUNG_UP:

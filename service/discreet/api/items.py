@@ -132,7 +132,7 @@ class LinesRoute(ScopedRoute):
             async with slow_if_wrong(request):
                 await self.authorise(request)
             most = IMPORT_FACTOR * opened["most_body_bytes"]
-            body = await read_body(request.receive, headers, most)
+            body = await read_body(request.receive, headers, most, opened["body_room"])
             async with room_beside(opened["admission"]):
                 registry = opened["services"].registry
                 answer = await _import(registry, request.path_params["name"], body)

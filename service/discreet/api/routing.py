@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discreet.api.addresses import WrongKeys, network_of
 from discreet.api.admission import Admission
-from discreet.api.bodies import parse, read_body
+from discreet.api.bodies import SHORT_BODY, BodyRoom, parse, read_body
 from discreet.api.paths import SegmentConvertor
 from discreet.api.problems import CONTENT_TYPE
 from discreet.api.security import RecommenderIn, Scopes, authorise, bearer, require_reach
@@ -55,6 +55,7 @@ class Live(TypedDict):
     admission: Admission
     wrong_keys: WrongKeys
     most_body_bytes: int
+    body_room: BodyRoom
 
 
 def live(request: Request) -> Live:
@@ -225,7 +226,9 @@ class ScopedRoute(APIRoute):
             async with slow_if_wrong(request):
                 await self.authorise(request)
                 if self.body_field is not None:
-                    request = await _with_checked_body(request, opened["most_body_bytes"])
+                    most = opened["most_body_bytes"]
+                    most = most if self.scopes else min(SHORT_BODY, most)
+                    request = await _with_checked_body(request, most, opened["body_room"])
                 if self.always:
                     return await handle(request)
                 async with self.room(opened["admission"]):
@@ -261,8 +264,8 @@ async def room_beside(admission: Admission) -> AsyncIterator[None]:
         admission.leave_beside()
 
 
-async def _with_checked_body(request: Request, most: int) -> Request:
-    body = await read_body(request.receive, request.scope["headers"], most)
+async def _with_checked_body(request: Request, most: int, room: BodyRoom) -> Request:
+    body = await read_body(request.receive, request.scope["headers"], most, room)
     parse(body)
 
     async def replay() -> dict[str, Any]:

@@ -100,7 +100,8 @@ class VotesRoute(ScopedRoute):
             opened, headers = live(request), request.scope["headers"]
             async with slow_if_wrong(request):
                 await self.authorise(request)
-            body = await read_body(request.receive, headers, opened["most_body_bytes"])
+            most, room = opened["most_body_bytes"], opened["body_room"]
+            body = await read_body(request.receive, headers, most, room)
             async with room_beside(opened["admission"]):
                 read = await asyncio.to_thread(_read, body)
                 found = await opened["services"].registry.find(request.path_params["name"])
