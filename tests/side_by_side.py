@@ -12,6 +12,7 @@ import pytest
 
 LONGEST_FIRST = (
     "tests/test_audit_command.py",
+    "tests/test_audit_faults.py",
     "tests/end_to_end",
     "tests/test_readme.py",
     "tests/deploy",

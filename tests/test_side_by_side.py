@@ -23,7 +23,7 @@ def sorted_by(config: Any, *names: str) -> list[str]:
 
 NAMES = (
     *("tests/api/test_a.py::test_1", "tests/api/test_a.py::test_4", "tests/api/test_c.py::test_5"),
-    f"{LONGEST_FIRST[1]}/test_b.py::test_2[x::y]",
+    f"{LONGEST_FIRST[2]}/test_b.py::test_2[x::y]",
     *(f"{LONGEST_FIRST[0]}::test_3", f"{LONGEST_FIRST[0]}::test_0", "tests/hub/test_d.py::test_6"),
 )
 
