@@ -27,9 +27,16 @@ _LOOKS = 4.0
 """First looks at the others are this share of answers over the root of visits. So the first 1,000
 visits give about 250 of them a look, and 12,000 about 900."""
 
-MOST_TRIED = 0.12
-"""Of the answers between two releases, those that may try items in earnest."""
+MOST_TRIED, MOST_TRIED_EARLY = 0.12, 0.25
+"""Of the answers between two releases, those that may try items in earnest: the first, and more
+while there have been few visits."""
 
+_UNLIKELY, _UNLIKE = 0.1, 0.25
+"""With the first as probability an untried item differs from the others by the second as deviation
+(around a rate of a half). Through noise the first items tell little about how much others differ,
+and without this, one that everybody likes would never be tried if those are much the same."""
+_EARLY = 12.0
+"""How much more: this over the root of visits."""
 _TRIALS = np.array([0.02, 0.04, 0.07, 0.1])
 _FIRST_WEIGHT = 2**20
 
@@ -95,28 +102,44 @@ def private_gains(
 
 
 def worthwhile_trials(
-    levels: Floats, errors: Floats, worth: float, *, visits: float, horizon: float, variance: float
+    levels: Floats,
+    errors: Floats,
+    worth: float,
+    *,
+    untried: npt.NDArray[np.bool_],
+    visits: float,
+    horizon: float,
+    variance: float,
 ) -> Floats:
     """Return the share of answers that each item should get until the next release, to be known
-    better: 0 for most, and together at most `MOST_TRIED`.
+    better: 0 for most, and together at most `MOST_TRIED`, or more at first.
 
     Through noise of `variance`, n visits tell as much as n**2 / (n q + variance) exact ones, q the
     variance of a reward. So a few items are tried in earnest, of the `visits` until then, and only
-    those whose trial costs less than knowing them can gain in `horizon` visits after it.
+    those whose trial costs less than knowing them can gain in `horizon` visits after it. An item
+    that is `untried` may be unlike all others, which those cannot tell.
     """
     spread = max(worth * (1.0 - worth), 0.003)
     noise = variance * ((1.0 - worth) ** 2 + worth**2)
     shown = visits * _TRIALS[:, None]
     told = shown**2 / (shown * spread + noise)
-    learned = errors**2 * np.sqrt(told / (1.0 + errors**2 * told))
-    gained = horizon * expected_improvement(levels - worth, learned)
+    gained = horizon * expected_improvement(levels - worth, _learned(errors, told))
+    unlike = np.where(untried, _UNLIKE * 4.0 * spread, 0.0)
+    gained += _UNLIKELY * horizon * expected_improvement(levels - worth, _learned(unlike, told))
     net = gained - shown * np.maximum(worth - levels, 0.0)
-    sizes = net.argmax(axis=0)
-    by_visit = net.max(axis=0) / _TRIALS[sizes]
-    shares, left = np.zeros(len(levels)), MOST_TRIED
+    worthwhile = net / _TRIALS[:, None]
+    sizes, by_visit = worthwhile.argmax(axis=0), worthwhile.max(axis=0)
+    shares = np.zeros(len(levels))
+    left = max(MOST_TRIED, min(MOST_TRIED_EARLY, _EARLY / math.sqrt(horizon)))
     for item in np.argsort(-by_visit, kind="stable"):
         if by_visit[item] <= 0.0 or left <= 0.0:
             break
         shares[item] = min(float(_TRIALS[sizes[item]]), left)
         left -= shares[item]
     return shares
+
+
+def _learned(errors: Floats, told: Floats) -> Floats:
+    """Return the deviation of what will be thought of items, known so well, once told so much."""
+    learned: Floats = errors**2 * np.sqrt(told / (1.0 + errors**2 * told))
+    return learned

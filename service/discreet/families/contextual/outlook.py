@@ -206,6 +206,7 @@ class Prospects:
             shares @ means,
             np.where(listed, 0.0, estimates.levels[self.visible]),
             listed_worth(shares, means[:, listed], math.exp(epsilon)),
+            untried=self._untried() & ~listed,
             visits=sums.latest,
             horizon=max(sums.feedback, sums.latest),
             variance=sums.latest_variance,
