@@ -31,10 +31,11 @@ MOST_TRIED, MOST_TRIED_EARLY = 0.12, 0.25
 """Of the answers between two releases, those that may try items in earnest: the first, and more
 while there have been few visits."""
 
-_UNLIKELY, _UNLIKE = 0.1, 0.25
-"""With the first as probability an untried item differs from the others by the second as deviation
-(around a rate of a half). Through noise the first items tell little about how much others differ,
-and without this, one that everybody likes would never be tried if those are much the same."""
+_UNLIKELY, _UNLIKE = 2.0, 0.25
+"""After n items were tried, the next is unlike them with the first over n + 2 as probability, and
+then differs by the second as deviation (around a rate of a half). Through noise the first items
+tell little about how much others differ, and without this, one that everybody likes would never be
+tried if those are much the same."""
 _EARLY = 12.0
 """How much more: this over the root of visits."""
 _TRIALS = np.array([0.02, 0.04, 0.07, 0.1])
@@ -125,7 +126,8 @@ def worthwhile_trials(
     told = shown**2 / (shown * spread + noise)
     gained = horizon * expected_improvement(levels - worth, _learned(errors, told))
     unlike = np.where(untried, _UNLIKE * 4.0 * spread, 0.0)
-    gained += _UNLIKELY * horizon * expected_improvement(levels - worth, _learned(unlike, told))
+    surprising = _UNLIKELY / (2.0 + float(np.count_nonzero(~untried)))
+    gained += surprising * horizon * expected_improvement(levels - worth, _learned(unlike, told))
     net = gained - shown * np.maximum(worth - levels, 0.0)
     worthwhile = net / _TRIALS[:, None]
     sizes, by_visit = worthwhile.argmax(axis=0), worthwhile.max(axis=0)
