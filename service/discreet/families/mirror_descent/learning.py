@@ -44,21 +44,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import mul
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InvalidArgument
 from discreet.families.mirror_descent.model import MirrorModel, NodeSums, with_neighbours
-from discreet.families.mirror_descent.sparse import (
-    STEPS,
-    Floats,
-    GridRows,
-    Integers,
-    SparseRow,
-    steps_on_grid,
-)
+from discreet.families.mirror_descent.sparse import STEPS, Floats, GridRows, Integers
 from discreet.privacy.calibration import zcdp_gaussian_scale
 from discreet.privacy.events import ExactRelease, GaussianRelease, PrivacyEvent
 from discreet.privacy.noise import NoiseSource
@@ -168,26 +160,6 @@ class MirrorLearner:
         ):
             found[record][_named(block)] = pairs[start:end]
         return list(found)
-
-    def increments_of(
-        self, model: MirrorModel, row: SparseRow, reward: float
-    ) -> Mapping[bytes, npt.NDArray[np.int32]]:
-        """Return what `increments` returns for one record, whose row is not on the grid yet.
-
-        Every step of numpy's costs as much for one record as for many; this costs less for a few.
-        """
-        if not 0 <= reward <= 1:
-            raise InvalidArgument("reward", "must be from 0 to 1")
-        steps = steps_on_grid(row.values, bound=self.clip)
-        weights = model.weights[np.array(row.indices, dtype=np.int64)].tolist()
-        margin = sum(map(mul, weights, steps)) / STEPS
-        factor = reward * (margin < 1) - (1 - reward) * (margin > -1)
-        blocks: dict[int, list[tuple[int, int]]] = {0: [(0, self.count_steps)]}
-        for place, amount in zip(row.indices, [int(step * factor) for step in steps], strict=True):
-            if amount:
-                block, field = divmod(1 + place, SLICE)
-                blocks.setdefault(block, []).append((field, amount))
-        return {_named(block): np.array(each, dtype=np.int32) for block, each in blocks.items()}
 
     # Releases.
 

@@ -214,18 +214,6 @@ class QuestionReader:
             rows = self.crossing.crossed(joined([client for client, _ in parts]), rows)
         return on_grid(rows, bound=self._clip)
 
-    def features_of(self, parts: RecordParts) -> int:
-        """Return how many features a record has."""
-        client, item = parts
-        length = self._row_lengths[item] if isinstance(item, int) else len(item.indices)
-        return length if self.crossing is None else _crossed(client, length)
-
-    def record(self, parts: RecordParts) -> SparseRow:
-        """Return one record's row, crossed and not clipped yet."""
-        client, item = parts
-        row = self._catalogue.row(item) if isinstance(item, int) else item
-        return row if self.crossing is None else self.crossing.crossed_one(client, row)
-
     def parts(self, pending: PendingDecision, position: int) -> RecordParts:
         """Return the features of a decision's client, and those of one of its items, or the
         catalogue's row that has them."""

@@ -28,7 +28,6 @@ from discreet.families.mirror_descent.model import (
 )
 from discreet.families.mirror_descent.notes import FeatureNote, id_digest, read_note
 from discreet.families.mirror_descent.reading import QuestionReader, without_client
-from discreet.families.mirror_descent.records import record_increments
 from discreet.families.mirror_descent.sparse import Floats
 from discreet.families.mirror_descent.sync import (
     ModelExchange,
@@ -277,8 +276,8 @@ class MirrorDescentRecommender(Recommender[MirrorModel]):
             if not isinstance(part, DiscreetError):
                 found.append(part)
                 rewards.append(reward)
-        model = self.current.model
-        learned = iter(record_increments(self._reader, self.learner, model, found, rewards))
+        rows = self._reader.records(found)
+        learned = iter(self.learner.increments(self.current.model, rows, np.array(rewards)))
         return [
             part if isinstance(part, DiscreetError) else Lesson(next(learned), self._record_price)
             for part in parts

@@ -220,14 +220,6 @@ def on_grid(rows: SparseRows, *, bound: float) -> GridRows:
     return GridRows(rows.offsets, rows.indices, np.trunc(shortened * STEPS) / STEPS)
 
 
-def steps_on_grid(values: Sequence[float], *, bound: float) -> list[int]:
-    """Return what `on_grid` makes of one row of few values, in steps."""
-    length, factor = math.sqrt(sum([value * value for value in values])), float(STEPS)
-    if length > bound * (1 - 2.0**-41):
-        factor = bound * (1 - 2.0**-40) / length * STEPS
-    return [int(value * factor) for value in values]
-
-
 @dataclass(frozen=True, slots=True)
 class Crossing:
     """Where client features, item features and their products live in one vector.
@@ -249,15 +241,6 @@ class Crossing:
     def dimension(self) -> int:
         """How many features there are in all."""
         return self.clients + self.items + self.clients * self.items
-
-    def crossed_one(self, client: SparseRow, item: SparseRow) -> SparseRow:
-        """Return what `crossed` returns for one of each, which numpy would take longer for."""
-        indices, values = [*client.indices], [*client.values]
-        for feature, amount in ((-1, 1.0), *zip(*client, strict=True)):
-            start = self.clients + self.items * (1 + feature)
-            indices += [start + place for place in item.indices]
-            values += [amount * value for value in item.values]
-        return SparseRow(indices, values)
 
     def crossed(self, clients: SparseRows, items: SparseRows) -> SparseRows:
         """Return a row for each item: its client's features, its own, and their products.
