@@ -150,3 +150,14 @@ def test_a_caller_who_leaves_early_disturbs_nobody(server: Server) -> None:
             connection.sendall(whole[:cut])
     assert server.client.post("/recommend", content=good).status_code == 200
     assert not [line for line in server.lines if line["level"] == "error"]
+
+
+def test_head_is_get_without_its_body(server: Server) -> None:
+    """Load balancers and link checkers ask so."""
+    head = f"Host: x\r\nAuthorization: Bearer {server.key}\r\n"
+    two = f"HEAD /health/live HTTP/1.1\r\n{head}\r\nHEAD /recommend HTTP/1.1\r\n{head}"
+    live, refused, rest = talk(server, f"{two}\r\n".encode()).split(b"\r\n\r\n")
+    assert live.startswith(b"HTTP/1.1 200 ")
+    assert refused.startswith(b"HTTP/1.1 405 ")
+    assert rest == b""
+    assert server.client.head("/recommenders").status_code == 200
