@@ -24,11 +24,13 @@ from discreet.audit.mechanisms.stores import LinearPriceStore, UnpaidStore
 from discreet.families.p_dap.recommender import PartitionRecommender
 
 _NAME = "p-dap, closed loop, sampled"
+_FULL_RUNS = 5_000
+"""Of each world, for every claim of a whole audit."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampledStory:
-    """A story, the delta at which it is judged, and how many runs of each world it needs."""
+    """A story, the delta at which it is judged, and how many runs of each world show its fault."""
 
     story: Story
     delta: float
@@ -59,9 +61,9 @@ def _learned(*, answers: Any) -> dict[str, Any]:
     return {**quick, "exploration": {"rate": 0}}
 
 
-def _many(records: int, *, asks_of_others: int = 1) -> list[Step]:
+def _many(records: int) -> list[Step]:
     """Return so many records of the person before a release, and answers to others around it."""
-    others = [Asks(other, times=asks_of_others) for other in OTHERS]
+    others = [Asks(other) for other in OTHERS]
     return [Asks(PERSON, times=records), Tells(PERSON), *others, Waits(), *others]
 
 
@@ -90,11 +92,16 @@ _LIKES_OR_NOT = (
 )
 
 FEW_CHARGED = SampledStory(
-    _alone(_many(24, asks_of_others=4), _quiet(answers=0.001, feedback=0.003), CAST.opposites),
+    _alone(
+        _many(8),
+        {**_quiet(answers=0.001, feedback=0.003), "exploration": {"rate": 0}},
+        CAST.opposites,
+    ),
     0.01,
-    450,
+    140,
 )
-"""Many records at epsilon 0.003 each: others' answers must hardly feel them."""
+"""Some records at epsilon 0.003 each: others' answers must hardly feel them. Nobody explores, so
+that an answer that does feel them always shows it."""
 SPENT = SampledStory(
     _alone(_many(30), _quiet(items=("a",), feedback=1.0, feedback_budget=1.1), _LIKES_OR_NOT),
     0.01,
@@ -140,7 +147,7 @@ RETRIES = SampledStory(
 def claims() -> Iterator[Claim]:
     """Yield the claims: every story, and two at the demo's epsilons."""
     shown = {
-        "24 records at epsilon 0.003": FEW_CHARGED,
+        "eight records at epsilon 0.003": FEW_CHARGED,
         "records after the budget is spent": SPENT,
         "forty records in one release": SHARED_NOISE,
         "feedback or none": MOMENTS,
@@ -153,7 +160,7 @@ def claims() -> Iterator[Claim]:
     for name, sampled in shown.items():
 
         def examine(run: AuditRun, sampled: SampledStory = sampled) -> Finding:
-            return sampled.examine(run, runs=run.size(quick=60, full=10 * sampled.runs))
+            return sampled.examine(run, runs=run.size(quick=60, full=_FULL_RUNS))
 
         yield Claim(f"{_NAME}, {name}: epsilon", Method.LOWER_BOUND, examine, Scope.PERSON)
 
