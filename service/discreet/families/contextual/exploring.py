@@ -11,10 +11,13 @@ import numpy.typing as npt
 from discreet.families.choice import Floats, Slots, Weights
 from discreet.privacy.normal import cumulatives
 
-FIRST_TRIED = 16
+FIRST_TRIED = 50
 """Items that are tried before the first release if feedback is private. What a release tells about
 an item grows with the square of its visits as long as noise is larger than chance: a few visits of
-each of many items tell nothing about any. The others have their turn after it, as untried ones."""
+each of many items tell nothing about any. The others have their turn after it, as untried ones.
+
+With 16 the first thousand visits after that release earn 0.01 to 0.07 of the ceiling more, and all
+later ones less: an item that everybody likes is then among the others more often than not."""
 
 TRIED = 10.0
 """Visits after which an item has been tried, as far as noise lets one tell."""
