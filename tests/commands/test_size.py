@@ -9,7 +9,8 @@ import pytest
 
 from discreet.cli import main
 from discreet.commands.size import Load, ledger_bytes, needs
-from discreet.families.contextual.spaces import CellSpace, LinearSpace
+from discreet.families.contextual.cells import CellSpace
+from discreet.families.contextual.spaces import LinearSpace
 from tests.house import ROOT
 
 LOAD = Load(requests=500, people=1_000_000, items=1_000)

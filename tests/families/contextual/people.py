@@ -4,7 +4,8 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.families.choice import Floats
-from discreet.families.contextual.spaces import CellSpace, LinearSpace
+from discreet.families.contextual.cells import CellSpace
+from discreet.families.contextual.spaces import LinearSpace
 from discreet.families.contextual.sums import ContextualSums, FreshSums
 
 Space = CellSpace | LinearSpace

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from discreet.families.budgets import BudgetPolicy
+from discreet.families.contextual.blocks import item_block
+from discreet.families.contextual.cells import CellSpace
 from discreet.families.contextual.learning import (
     ReleaseNoise,
     decode,
@@ -14,7 +16,7 @@ from discreet.families.contextual.learning import (
     fresh_sums,
     noise_for,
 )
-from discreet.families.contextual.spaces import LINEAR_PARTS, CellSpace, LinearSpace, space_for
+from discreet.families.contextual.spaces import LINEAR_PARTS, LinearSpace, space_for
 from discreet.families.contextual.sums import ContextualSums
 from discreet.families.contract import REWARD_STEPS
 from discreet.privacy.conversions import zcdp_rho
@@ -80,8 +82,8 @@ def test_what_is_released_has_noise_also_if_no_item_is_left() -> None:
 
 
 def test_exact_sums_have_none() -> None:
-    gathered = {b"i" + bytes(4): np.array([REWARD_STEPS, 0], dtype=np.int64)}
     exact = space_for(2, exact=True)
+    gathered = {item_block(exact, 0): np.array([REWARD_STEPS, 0], dtype=np.int64)}
     fresh = fresh_sums(
         exact, gathered, slots=np.arange(2), hidden_by=ReleaseNoise(), noise=SeededNoise(0)
     )

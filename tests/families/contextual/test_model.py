@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from discreet.families.choice import COIN_SIDES
+from discreet.families.contextual.cells import CellSpace
 from discreet.families.contextual.learning import fit
 from discreet.families.contextual.model import (
     AnswerRule,
     ContextualModel,
     ContextualQuestion,
 )
-from discreet.families.contextual.spaces import CellSpace, LinearSpace, space_for
+from discreet.families.contextual.spaces import LinearSpace, space_for
 from discreet.families.contextual.sums import ContextualSums
 from discreet.research.noise import SeededNoise
 from tests.families.contextual.people import summed

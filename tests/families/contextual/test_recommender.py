@@ -8,6 +8,7 @@ import pytest
 
 from discreet.errors import InvalidArgument, TokenForged
 from discreet.families.budgets import FREE
+from discreet.families.contextual import cells
 from discreet.families.contextual.recommender import ContextualRecommender
 from discreet.families.maps import ModelMap
 from discreet.families.questions import Ask, Choice, PendingDecision
@@ -70,6 +71,25 @@ def test_a_model_of_another_shape_is_refused() -> None:
     kept = other.encode(other.current.model)
     with pytest.raises(ValueError, match="shape"):
         contextual().decode(kept)
+
+
+@pytest.mark.anyio
+async def test_a_model_of_the_coarse_grid_is_read_in_the_fine_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A catalogue that has shrunk, or an earlier version, which knew no fine cells."""
+    shape = {"context": {"dimensions": 2}, "privacy": {"feedback": "exact"}}
+    monkeypatch.setattr(cells, "MOST_FINE", 0)
+    coarse = contextual(**shape)
+    await play(coarse, "p-dap", rounds=40, seed=0)  # asks of two numbers
+    await release(coarse, SeededNoise(0))
+    monkeypatch.undo()
+    model = contextual(**shape).decode(coarse.encode(coarse.current.model))
+    assert model.sums.count.sum() == pytest.approx(40, abs=1e-3)
+    assert model.sums.liked.shape[1] == 4 * coarse.space.entries
+    assert coarse.decode(contextual(**shape).encode(model)).sums.count.sum() == pytest.approx(
+        40, abs=1e-3
+    )
 
 
 @pytest.mark.anyio

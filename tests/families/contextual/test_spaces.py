@@ -7,15 +7,9 @@ import numpy as np
 import pytest
 
 from discreet.errors import TokenForged
-from discreet.families.contextual.spaces import (
-    LINEAR_PARTS,
-    CellSpace,
-    Increments,
-    LinearSpace,
-    gathered_sums,
-    item_block,
-    space_for,
-)
+from discreet.families.contextual.blocks import Increments, item_block
+from discreet.families.contextual.cells import CellSpace
+from discreet.families.contextual.spaces import LINEAR_PARTS, LinearSpace, space_for
 from discreet.families.contract import REWARD_STEPS
 
 RNG = np.random.default_rng(0)
@@ -34,16 +28,6 @@ def test_few_numbers_lie_in_cells_and_many_are_linear() -> None:
         False,
         False,
     ]
-
-
-@pytest.mark.parametrize("dimensions", [1, 2, 3])
-def test_cells_fill_the_cube_and_waves_are_orthogonal(dimensions: int) -> None:
-    space = CellSpace(dimensions)
-    cells = space.cells(RNG.random((20_000, dimensions)))
-    assert set(cells.tolist()) == set(range(space.entries))
-    assert space.cells(np.ones((1, dimensions)))[0] == space.entries - 1
-    products = space.basis.T @ space.basis / space.entries
-    assert np.allclose(products, np.eye(space.entries), atol=1e-9)
 
 
 @pytest.mark.parametrize("dimensions", [4, 20, 64, 65, 1_000])
@@ -86,31 +70,6 @@ def test_no_two_records_are_further_apart_than_the_sensitivity(dimensions: int) 
     assert 0.9 * bound < most ** (1 / power) <= bound
 
 
-@pytest.mark.parametrize("dimensions", [1, 2, 3])
-def test_cells_are_told_by_sums_of_all_sizes(dimensions: int) -> None:
-    space = CellSpace(dimensions)
-    records = np.zeros((1, space.kept, 2))
-    cells = RNG.integers(0, space.entries, 50)
-    for cell in cells.tolist():
-        for at, amount in space.increments(cell.to_bytes(2, "little"), 0, 0.75)[
-            item_block(space, 0)
-        ]:
-            records[0, at // 2, at % 2] += amount / REWARD_STEPS
-    found = space.summed(records)[0]
-    counts = np.bincount(cells, minlength=space.entries)
-    assert np.allclose(found, counts[:, None] * [0.75, 0.25], atol=1e-3)
-
-
-@pytest.mark.parametrize("dimensions", [1, 2, 3])
-def test_noise_of_cells_is_as_stated_and_hides_less_of_their_total(dimensions: int) -> None:
-    """Sums of cells alone would have a total with as many times the variance as there are cells."""
-    space = CellSpace(dimensions)
-    noise = space.summed(RNG.standard_normal((4_000, space.kept, 1)))[:, :, 0]
-    covariance = np.cov(noise.T)
-    assert np.allclose(covariance, space.unit**2 * space.alike, atol=0.25)
-    assert noise.sum(axis=1).var() < 0.7 * space.entries
-
-
 def test_a_note_that_is_not_ours_is_refused() -> None:
     for space in (CellSpace(2), LinearSpace(5)):
         with pytest.raises(TokenForged):
@@ -124,40 +83,6 @@ def test_a_forged_long_psi_is_clipped() -> None:
     note = np.full(4, 32_767, dtype="<i2").tobytes()
     record = as_dict(space.increments(note, 0, 1.0))
     assert math.sqrt(sum(n**2 for n in record.values())) <= REWARD_STEPS
-
-
-def test_gathered_products_give_the_matrix_back() -> None:
-    space = LinearSpace(6)
-    row = space.rows(RNG.random((1, 6)))[0]
-    increments = space.increments(space.note(row), 3, 0.25)
-    gathered = {}
-    for block, amounts in increments.items():
-        vector = np.zeros(max(at for at, _ in amounts) + 1, dtype=np.int64)
-        for at, amount in amounts:
-            vector[at] += amount
-        gathered[block] = vector
-    items, products, _ = gathered_sums(space, gathered, [0, 3])
-    assert not items[0].any()
-    rows = space.summed(items / REWARD_STEPS)[1]
-    assert np.allclose(rows[:, 0], 0.25 * row, atol=1e-3)
-    assert np.allclose(rows[:, 1], 0.75 * row, atol=1e-3)
-    matrix = space.matrix(products / REWARD_STEPS / space.products_length)
-    assert np.allclose(matrix, np.outer(row[1:], row[1:]), atol=1e-3)
-    assert item_block(space, 3) in gathered
-
-
-def test_records_of_other_lengths_wait_under_other_names() -> None:
-    """An earlier version's were longer: noise for these would not cover them."""
-    space = LinearSpace(6)
-    earlier = {
-        b"i" + bytes(4): np.full(14, REWARD_STEPS, dtype=np.int64),
-        b"g": np.full(21, REWARD_STEPS, dtype=np.int64),
-    }
-    items, products, _ = gathered_sums(space, earlier, [0])
-    assert not items.any()
-    assert not products.any()
-    kept, _, _ = gathered_sums(LinearSpace(6, exact=True), earlier, [0])
-    assert kept.any()
 
 
 def test_a_context_in_the_middle_has_no_products_to_add() -> None:
@@ -178,23 +103,6 @@ def test_items_keep_their_own_products_only_without_noise_and_while_they_are_few
     assert space_for(20, items=20, exact=True).own == 211
     assert space_for(64, items=1_000, exact=True).own == 0
     assert space_for(2, items=20, exact=True).own == 0
-
-
-def test_own_products_are_gathered_with_their_number() -> None:
-    space = space_for(6, items=4, exact=True)
-    assert isinstance(space, LinearSpace)
-    row = space.rows(RNG.random((1, 6)))[0]
-    increments = space.increments(space.note(row), 3, 0.25)
-    assert list(increments) == [item_block(space, 3)]
-    vector = np.zeros(2 * space.entries + space.own, dtype=np.int64)
-    for at, amount in increments[item_block(space, 3)]:
-        vector[at] += amount
-    _, products, own = gathered_sums(space, {item_block(space, 3): vector}, [0, 3])
-    assert not products.any()
-    assert not own[0].any()
-    assert own[1, 0] == REWARD_STEPS
-    matrix = space.matrix(own[1, 1:] / REWARD_STEPS)
-    assert np.allclose(matrix, np.outer(row[1:], row[1:]), atol=1e-3)
 
 
 def test_rows_are_the_same_whether_items_keep_products_or_not() -> None:

@@ -1,7 +1,9 @@
 """What a newcomer writes for "a vector of numbers, a list of items": a model that generalises.
 
 document      what a person writes
-spaces        from contexts to the entries that a record moves: cells, or linear features
+blocks        what a space of contexts is to the sums, and where they are kept
+cells         up to three numbers: equal cells of the cube
+spaces        which space there is; more numbers: linear features; how far a record moves the sums
 sums          what was released, and how a release is added to it
 estimates     from released sums to means, with what is not known about them
 fit_cells, fit_linear

@@ -21,10 +21,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from discreet.families.contextual.blocks import gathered_sums
+from discreet.families.contextual.cells import CellSpace
 from discreet.families.contextual.estimates import Estimates
 from discreet.families.contextual.fit_cells import fit_cells
 from discreet.families.contextual.fit_linear import fit_linear
-from discreet.families.contextual.spaces import CellSpace, LinearSpace, gathered_sums
+from discreet.families.contextual.spaces import LinearSpace
 from discreet.families.contextual.sums import ContextualSums, FreshSums
 from discreet.families.contract import REWARD_STEPS
 from discreet.privacy.calibration import laplace_scale, zcdp_gaussian_scale

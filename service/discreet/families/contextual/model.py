@@ -31,9 +31,10 @@ from discreet.families.choice import (
     filled,
     repeated,
 )
+from discreet.families.contextual.cells import CellSpace
 from discreet.families.contextual.estimates import Estimates
 from discreet.families.contextual.outlook import CatalogueOutlook, Prospects
-from discreet.families.contextual.spaces import CellSpace, LinearSpace
+from discreet.families.contextual.spaces import LinearSpace
 from discreet.families.contextual.sums import ContextualSums
 from discreet.families.questions import Choice, Question
 from discreet.privacy.choice import ShortlistResponse

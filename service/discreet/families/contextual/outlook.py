@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.families.choice import COIN_SIDES, Floats, ShortlistOdds, Slots, Weights
+from discreet.families.contextual.cells import CellSpace
 from discreet.families.contextual.estimates import Estimates
 from discreet.families.contextual.exploring import (
     TRIED,
@@ -27,7 +28,7 @@ from discreet.families.contextual.exploring import (
     private_gains,
     worthwhile_trials,
 )
-from discreet.families.contextual.spaces import CellSpace, LinearSpace
+from discreet.families.contextual.spaces import LinearSpace
 from discreet.families.contextual.sums import ContextualSums
 from discreet.families.shortlist import grow_shortlist
 

@@ -11,10 +11,11 @@ from discreet.families.budgets import FREE, BudgetPolicy, rho_of
 from discreet.families.cards import GuaranteeCard
 from discreet.families.choice import Floats
 from discreet.families.contextual import guarantee, learning
+from discreet.families.contextual.cells import CellSpace
 from discreet.families.contextual.document import ContextualDocument
 from discreet.families.contextual.learning import ReleaseNoise
 from discreet.families.contextual.model import AnswerRule, ContextualModel, ContextualQuestion
-from discreet.families.contextual.spaces import CellSpace, space_for
+from discreet.families.contextual.spaces import space_for
 from discreet.families.contextual.sums import ContextualSums
 from discreet.families.contract import Recommender, Resources
 from discreet.families.observer import FamilyGauge, ReleasedFigures
@@ -247,6 +248,8 @@ class ContextualRecommender(Recommender[ContextualModel]):
     def decode(self, content: bytes) -> ContextualModel:
         """Return the model with these sums, for today's catalogue."""
         sums = learning.decode(content)
+        if isinstance(self.space, CellSpace):
+            sums = sums.converted(self.space.converted)
         if sums.liked.shape[1] != self.space.entries or sums.slots > self.stored.next_slot:
             raise ValueError("a model of contextual was made for another shape of context")
         made = self._model(sums)

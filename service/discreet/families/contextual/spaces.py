@@ -1,9 +1,9 @@
 """From contexts to the entries that a record moves.
 
 `CellSpace`, for up to three numbers: the cube is divided into equal cells, and a context is the one
-that it lies in. Tastes of any shape can be learned. With private feedback a record moves its cell
-and the block of cells around it, by `_PARTS` of its length: the noise of many cells would hide what
-a block says, and this way it does not.
+that it lies in (`cells`). Tastes of any shape can be learned. With private feedback a record moves
+its cell and the block of cells around it, by a part of its length each: the noise of many cells
+would hide what a block says, and this way it does not.
 
 `LinearSpace`, for more numbers: the constant 1 and psi, the numbers centred and scaled, with a
 Euclidean norm of at most 1. More than `MOST_LINEAR` numbers are first hashed into so many sums with
@@ -34,27 +34,22 @@ records (`own`): then the model knows who was shown what, which a matrix of ever
 """
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import TokenForged
 from discreet.families.choice import Floats
+from discreet.families.contextual.blocks import NOTHING, Gathered, Increments, item_block
+from discreet.families.contextual.cells import CellSpace, fine_enough
 from discreet.families.contract import REWARD_STEPS
+from discreet.state.stores import Vector
 
 MOST_CELL_DIMENSIONS = 3
 MOST_LINEAR = 64
 MOST_OWN = 2_000_000
 """Products that all items may keep together: 16 MB in a model."""
-_SIDES = {1: 16, 2: 6, 3: 4}
-_BLOCKS = 2
-"""Blocks of cells along a dimension."""
-_PARTS = (0.5, 0.5)
-"""Of what a record adds with private feedback: its block's and its cell's."""
 LINEAR_PARTS = (0.5, 0.45, 0.05)
 """Of a record's squared length in a linear space: the constant's, psi's and the products'. Psi's
 must not be larger than the constant's."""
@@ -64,191 +59,6 @@ _GAIN = 2.0
 """Numbers spread by a quarter around the middle of [0, 1] get a psi of about length 1."""
 _NOTE_STEPS = 32_000
 _ROUNDING = 1.0 + 2.0**-10
-
-Increments = dict[bytes, list[tuple[int, int]]]
-
-
-class Space(Protocol):
-    """Where contexts lie, as far as the model sees."""
-
-    @property
-    def entries(self) -> int:
-        """Numbers in a context's row."""
-        ...
-
-    @property
-    def kept(self) -> int:
-        """Numbers in each of an item's two sums."""
-        ...
-
-    @property
-    def products(self) -> int:
-        """Numbers in the sum of products that all items share."""
-        ...
-
-    @property
-    def products_length(self) -> float:
-        """What a record's products are multiplied by."""
-        ...
-
-    @property
-    def own(self) -> int:
-        """Numbers in the sum that an item keeps of its own records: how many, and products."""
-        ...
-
-    @property
-    def unit(self) -> float:
-        """The deviation of noise in a sum of rows, if every number kept has noise of 1."""
-        ...
-
-    @property
-    def sensitivity(self) -> float:
-        """How far replacing one record moves all sums, in records' units: the sum of absolute
-        values in cells, the Euclidean length in a linear space."""
-        ...
-
-    @property
-    def blocks(self) -> tuple[bytes, bytes]:
-        """How the names of the items' blocks begin, and that of the block they share. Records of
-        other lengths are kept under other names: this noise would not cover them."""
-        ...
-
-    def rows(self, contexts: Floats) -> Floats:
-        """Return a row for each context; predictions are linear in it."""
-        ...
-
-    def summed(self, kept: Floats) -> Floats:
-        """Return the sums of rows that these sums of records tell, along the second axis."""
-        ...
-
-    def note(self, row: Floats) -> bytes:
-        """Return what a recommendation id carries, of the same length for every context."""
-        ...
-
-    def increments(self, note: bytes, slot: int, reward: float) -> Increments:
-        """Return what feedback adds, by block; raise `TokenForged` for a note that is not ours."""
-        ...
-
-
-def item_block(space: Space, slot: int) -> bytes:
-    """Return the name of the block of an item's sums."""
-    return space.blocks[0] + slot.to_bytes(4, "little")
-
-
-def gathered_sums(
-    space: Space, gathered: Mapping[bytes, npt.NDArray[np.int64]], slots: Sequence[int]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return what has gathered: (item, number kept, liked or disliked), everybody's products, and
-    what items keep of their own."""
-    width = 2 * space.kept
-    items = np.zeros((len(slots), width + space.own), dtype=np.int64)
-    for place, slot in enumerate(slots):
-        held = gathered.get(item_block(space, slot))
-        if held is not None:
-            size = min(len(held), items.shape[1])
-            items[place, :size] = held[:size]
-    products = np.zeros(space.products, dtype=np.int64)
-    held = gathered.get(space.blocks[1])
-    if held is not None:
-        size = min(len(held), len(products))
-        products[:size] = held[:size]
-    rewarded = items[:, :width].reshape(len(slots), space.kept, 2)
-    return rewarded, products, items[:, width:]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CellSpace:
-    """Equal cells, numbered with the last dimension running fastest.
-
-    With A the matrix from sums over cells to what is kept, the least squares estimate of the former
-    is (A^T A)^-1 A^T times the latter, and has noise of covariance (A^T A)^-1.
-    """
-
-    dimensions: int
-    exact: bool = False
-    side: int = field(init=False)
-    entries: int = field(init=False)
-    kept: int = field(init=False)
-    unit: float = field(init=False)
-    alike: Floats = field(init=False)
-    """The correlation of noise between cells."""
-    basis: Floats = field(init=False)
-    orders: npt.NDArray[np.int64] = field(init=False)
-    products: int = 0
-    products_length: float = 1.0
-    own: int = 0
-    sensitivity: float = 2.0
-    blocks: tuple[bytes, bytes] = field(init=False)
-    _block: npt.NDArray[np.intp] = field(init=False)
-    _solved: Floats = field(init=False)
-
-    def __post_init__(self) -> None:
-        side = _SIDES[self.dimensions]
-        middles = (np.arange(side) + 0.5) / side
-        places = np.array(list(product(middles, repeat=self.dimensions)))
-        waves = np.array(list(product(range(side), repeat=self.dimensions)))
-        waves = waves[np.argsort((waves**2).sum(axis=1), kind="stable")]
-        basis = np.ones((len(places), len(waves)))
-        for at in range(self.dimensions):
-            cosines = np.cos(np.pi * places[:, [at]] * waves[:, at])
-            basis *= cosines * np.where(waves[:, at] > 0, math.sqrt(2.0), 1.0)
-        object.__setattr__(self, "side", side)
-        object.__setattr__(self, "entries", len(places))
-        object.__setattr__(self, "basis", basis)
-        object.__setattr__(self, "orders", (waves**2).sum(axis=1))
-        along = (places * _BLOCKS).astype(np.intp)
-        block = along @ (_BLOCKS ** np.arange(self.dimensions)[::-1])
-        moved = np.eye(len(places))
-        if not self.exact:
-            blocks, cells = _PARTS
-            inside = (block == np.arange(_BLOCKS**self.dimensions)[:, None]) * blocks
-            moved = np.vstack([inside, cells * moved])
-        object.__setattr__(self, "blocks", (b"i", b"g") if self.exact else (b"c", b"g"))
-        covariance = np.linalg.inv(moved.T @ moved)
-        object.__setattr__(self, "kept", len(moved))
-        object.__setattr__(self, "_block", block)
-        object.__setattr__(self, "_solved", covariance @ moved.T)
-        # The same for every cell: all blocks have as many.
-        object.__setattr__(self, "unit", math.sqrt(covariance[0, 0]))
-        object.__setattr__(self, "alike", covariance / covariance[0, 0])
-
-    def cells(self, contexts: Floats) -> npt.NDArray[np.intp]:
-        """Return the cell of each context."""
-        along = np.minimum((contexts * self.side).astype(np.intp), self.side - 1)
-        numbers: npt.NDArray[np.intp] = along @ (self.side ** np.arange(self.dimensions)[::-1])
-        return numbers
-
-    def rows(self, contexts: Floats) -> Floats:
-        """Return a 1 in the place of each context's cell."""
-        rows = np.zeros((len(contexts), self.entries))
-        rows[np.arange(len(contexts)), self.cells(contexts)] = 1.0
-        return rows
-
-    def summed(self, kept: Floats) -> Floats:
-        """Return the sums over cells that agree best with those of all sizes."""
-        sums: Floats = np.einsum("ce,kel->kcl", self._solved, kept)
-        return sums
-
-    def note(self, row: Floats) -> bytes:
-        """Return the cell."""
-        return int(row.argmax()).to_bytes(2, "little")
-
-    def increments(self, note: bytes, slot: int, reward: float) -> Increments:
-        """Return the reward and the rest of 1, for the item in the cell and in its block."""
-        cell = int.from_bytes(note, "little")
-        if len(note) != 2 or cell >= self.entries:
-            raise TokenForged("recommendation_id was issued by another version of this service")
-        places: list[int] = [cell]
-        parts: tuple[float, ...] = (1.0,)
-        if not self.exact:
-            places = [int(self._block[cell]), _BLOCKS**self.dimensions + cell]
-            parts = _PARTS
-        amounts = []
-        for place, part in zip(places, parts, strict=True):
-            length = part * REWARD_STEPS
-            amounts.append((2 * place, math.floor(reward * length)))
-            amounts.append((2 * place + 1, math.floor((1.0 - reward) * length)))
-        return {item_block(self, slot): amounts}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -331,6 +141,10 @@ class LinearSpace:
         sums: Floats = kept / self.lengths[:, None]
         return sums
 
+    def held(self, gathered: Gathered, slot: int) -> Vector:
+        """Return the item's amounts."""
+        return gathered.get(item_block(self, slot), NOTHING)
+
     def note(self, row: Floats) -> bytes:
         """Return psi in steps, rounded towards zero: it becomes no longer."""
         return (row[1:] * _NOTE_STEPS).astype("<i2").tobytes()
@@ -384,10 +198,11 @@ def space_for(dimensions: int, *, items: int = 0, exact: bool = False) -> CellSp
     """Return the space of contexts of so many numbers, for so many items.
 
     `exact` says that feedback is not protected. The catalogue may grow over the limit and shrink
-    again: what items have kept of their own is then missing for some records, and is guessed.
+    again: what items have kept of their own is then missing for some records, and is guessed; and
+    sums of either grid become sums of the other.
     """
     if dimensions <= MOST_CELL_DIMENSIONS:
-        return CellSpace(dimensions, exact)
+        return CellSpace(dimensions, exact, fine=exact and fine_enough(dimensions, items))
     shared = LinearSpace(dimensions, exact)
     if exact and items * shared.products <= MOST_OWN:
         return LinearSpace(dimensions, exact, apart=True)

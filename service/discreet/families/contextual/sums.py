@@ -16,7 +16,7 @@ All of it is made of released numbers and of the clock, so it costs nothing.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -120,6 +120,12 @@ class ContextualSums:
             for name in ("liked", "disliked", "count", "count2", "variance", "own")
         }
         return replace(self, **padded)
+
+    def converted(self, entries: Callable[[Floats], Floats]) -> "ContextualSums":
+        """Return this in another space's entries, given the function that makes such sums."""
+        names = ("liked", "disliked", "count", "count2", "variance", "arrivals")
+        changed: dict[str, Any] = {name: entries(getattr(self, name)) for name in names}
+        return replace(self, **changed)
 
     def reward_mean(self) -> float:
         """Return the mean reward, drawn to one half as far as noise could pretend."""

@@ -27,9 +27,10 @@ from discreet.audit.families.contextual.records import AddingOnlyNoise
 from discreet.audit.mechanisms.stores import LinearPriceStore, UnpaidStore
 from discreet.audit.scripted_noise import ExactLaw, TapedNoise, coin_law
 from discreet.families.choice import COIN_SIDES
+from discreet.families.contextual.blocks import gathered_sums
+from discreet.families.contextual.cells import CellSpace
 from discreet.families.contextual.model import ContextualModel
 from discreet.families.contextual.recommender import ContextualRecommender
-from discreet.families.contextual.spaces import CellSpace, gathered_sums
 from discreet.families.questions import Ask, Decision, Question
 from discreet.privacy.choice import RESPONSE_BITS
 from discreet.privacy.noise import NoiseSource
