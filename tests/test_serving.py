@@ -1,12 +1,22 @@
 """The socket, and gunicorn's settings. Workers really run in tests/end_to_end."""
 
+import gc
 import resource
 import socket
+import sys
+import weakref
 
 import pytest
+import uvicorn
 
 from discreet.errors import InvalidArgument
-from discreet.serving import GunicornServer, UvicornWorker, allow_connections, listen
+from discreet.serving import (
+    GunicornServer,
+    UvicornWorker,
+    _Server,
+    allow_connections,
+    listen,
+)
 from discreet.settings import Settings
 
 
@@ -42,6 +52,36 @@ def test_gunicorn_is_told_what_the_settings_say() -> None:
             assert server.load().title == "Discreet"
         finally:
             socket.close(server._descriptor)
+
+
+class Circle:
+    """Refers to itself, as recommenders and their parts do to each other."""
+
+    def __init__(self) -> None:
+        self.own = self
+
+
+@pytest.mark.anyio
+async def test_what_comes_while_a_worker_starts_is_found_once_it_is_garbage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever is frozen is never freed; a catalogue that is replaced has to be."""
+    loaded: list[Circle] = []
+
+    async def load(self: uvicorn.Server, sockets: object = None) -> None:
+        loaded.append(Circle())
+
+    monkeypatch.setattr(uvicorn.Server, "startup", load)
+    thresholds, pace = gc.get_threshold(), sys.getswitchinterval()
+    try:
+        await _Server(uvicorn.Config("none")).startup()
+        seen = weakref.ref(loaded.pop())
+        gc.collect()
+        assert seen() is None
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
+        sys.setswitchinterval(pace)
 
 
 @pytest.mark.parametrize(("hard", "most"), [(10_000, 4_096), (1_000, 744), (100, 16)])

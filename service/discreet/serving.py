@@ -142,11 +142,12 @@ own pace, five milliseconds, is five requests."""
 
 class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and leave what was loaded until now out of all later searches for garbage."""
-        await super().startup(sockets)
-        sys.setswitchinterval(_SWITCH_SECONDS)
+        """Start, and leave what was loaded before out of all later searches for garbage; but not
+        recommenders, which come while it starts: one that is replaced has to be found."""
         gc.collect()
         gc.freeze()
+        await super().startup(sockets)
+        sys.setswitchinterval(_SWITCH_SECONDS)
         gc.set_threshold(*_GARBAGE_THRESHOLDS)
 
     @contextmanager

@@ -1,7 +1,9 @@
 """What runs beside requests: one task a recommender, and none for what is gone."""
 
 import asyncio
-from collections.abc import Sequence
+import gc
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -9,8 +11,11 @@ import pytest
 from discreet.decisions import background
 from discreet.decisions.services import DecisionServices, open_services
 from discreet.errors import StoreUnavailable
+from discreet.families.contract import Recommender
+from discreet.families.registration import read_document
 from discreet.privacy.noise import SystemNoise
 from discreet.state.memory import MemoryStore
+from tests.contracts.samples import SAMPLES
 from tests.decisions.conftest import Clock, ask, document, opened
 from tests.waiting import PATIENCE
 
@@ -61,6 +66,37 @@ async def test_nothing_is_kept_for_a_recommender_that_is_gone(running: DecisionS
     assert kept <= {"films"}
     await running.close()
     assert not running.background._tasks
+
+
+@pytest.mark.parametrize("algorithm", sorted(SAMPLES))
+async def test_what_was_replaced_or_removed_is_freed_without_pythons_own_search(
+    algorithm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker searches for garbage so seldom that it would never happen: here it never does."""
+    monkeypatch.setattr(background, "TICK_SECONDS", 0.01)
+    monkeypatch.setattr(background, "_SEARCH_SECONDS", 0.0)
+    services = await open_services(store=MemoryStore(), noise=SystemNoise(), lease_seconds=0.02)
+    made: weakref.WeakSet[Recommender[Any]] = weakref.WeakSet()
+    gc.collect()
+    gc.disable()
+    try:
+        sample = {"algorithm": algorithm, **SAMPLES[algorithm].document}
+        for seconds in (3_600, 7_200):
+            changed = read_document({**sample, "decision_ttl_seconds": seconds})
+            await services.registry.put("r", changed)
+            made.add(await services.registry.find("r"))
+        await wait_until(lambda: len(made) == 1)
+        await services.registry.remove("r")
+        await wait_until(lambda: not made)
+    finally:
+        gc.enable()
+        await services.close()
+
+
+async def wait_until(done: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not done():  # noqa: ASYNC110  nobody tells us
+            await asyncio.sleep(0.01)
 
 
 async def test_of_many_recommenders_some_have_their_turn_and_those_that_are_awaited_always(

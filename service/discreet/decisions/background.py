@@ -9,6 +9,7 @@ next model is due, and of the others so many in turn that a thousand cost no mor
 """
 
 import asyncio
+import gc
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -28,6 +29,9 @@ AT_ONCE = 64
 """Recommenders that are looked after in one tick, beside those whose next model is awaited."""
 _REST = 4.0
 """What took a second is followed by a pause of so many."""
+_SEARCH_REST = 50.0
+_SEARCH_SECONDS = 1.0
+"""The same for a search for garbage, during which nothing else is done; and the shortest pause."""
 
 
 class Background:
@@ -39,10 +43,14 @@ class Background:
         releaser: Releaser,
         rewards: Rewards,
         recommenders: Callable[[], Sequence[Recommender[Any]]],
+        lingering: Callable[[], bool],
     ) -> None:
+        """`recommenders` are those that are served; `lingering` tells whether there are others."""
         self._releaser = releaser
         self._rewards = rewards
         self._recommenders = recommenders
+        self._lingering = lingering
+        self._search_at = 0.0
         self._loops: list[asyncio.Task[None]] = []
         self._tasks: dict[Recommender[Any], asyncio.Task[None]] = {}
         self._rest_until: dict[Recommender[Any], float] = {}
@@ -82,7 +90,20 @@ class Background:
             except Exception:
                 log.exception("loading newer models failed")
             self._look_after_some()
+            self._free_what_is_gone()
             self._turn += 1
+
+    def _free_what_is_gone(self) -> None:
+        """Free recommenders that were replaced or removed.
+
+        They and their parts refer to each other. Python itself looks for such circles too seldom
+        here (`serving`): a catalogue that is changed often would be in memory dozens of times.
+        """
+        if time.monotonic() >= self._search_at and self._lingering():
+            began = time.monotonic()
+            gc.collect()
+            ended = time.monotonic()
+            self._search_at = ended + max(_SEARCH_SECONDS, _SEARCH_REST * (ended - began))
 
     def _whose_turn_it_is(self) -> list[Recommender[Any]]:
         """Return all recommenders; of many some in turn, and always those that are awaited."""

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 from discreet.decisions import changes
 from discreet.decisions.changes import ALWAYS, UNKNOWN, ChangedRecord, Precondition
@@ -88,6 +89,7 @@ class RecommenderRegistry:
         self._snapshot = Snapshot(-1, {}, {}, {}, {}, {})
         self._built: dict[str, tuple[bytes, Recommender[Any]]] = {}
         """What this worker changed and has not adopted yet."""
+        self._in_memory: WeakSet[Recommender[Any]] = WeakSet()
         self._trusted_until = -1.0
         self._refreshing: asyncio.Task[None] | None = None
         self._poll: asyncio.Task[None] | None = None
@@ -111,7 +113,9 @@ class RecommenderRegistry:
 
     def _build(self, name: str, stored: StoredDocument) -> Recommender[Any]:
         family = FAMILIES[stored.document.algorithm]
-        return family(name=name, stored=stored, resources=self._resources)
+        built = family(name=name, stored=stored, resources=self._resources)
+        self._in_memory.add(built)
+        return built
 
     # Reading.
 
@@ -215,6 +219,10 @@ class RecommenderRegistry:
         """Return the recommenders in memory, however old."""
         return list(self._snapshot.recommenders.values())
 
+    def lingering(self) -> bool:
+        """Tell whether more recommenders are in memory than are served or about to be."""
+        return len(self._in_memory) > len(self._snapshot.recommenders) + len(self._built)
+
     async def names(self) -> list[str]:
         """Return the name of every recommender that is served, sorted."""
         return sorted((await self.current()).recommenders)
@@ -276,7 +284,10 @@ class RecommenderRegistry:
                 await fix_ledger(self._store, name, made.after.document.ledger)
             if await self._store.put_document(name=full, document=made.content, expected=expected):
                 self._built[full] = made.content, built
-                await self.settle()
+                try:
+                    await self.settle()
+                finally:
+                    self._built.pop(full, None)  # somebody else may have changed it since
                 if standing is None and expected is not None:
                     await self._forget(name, expected)
                 return made

@@ -205,7 +205,9 @@ async def _joined(
     )
     rewards = Rewards(store=store, feedback=feedback, sealer=sealer, observer=observer, clock=clock)
 
-    background = Background(releaser=releaser, rewards=rewards, recommenders=loaded)
+    background = Background(
+        releaser=releaser, rewards=rewards, recommenders=loaded, lingering=registry.lingering
+    )
     devices = Devices(
         store=store, registry=registry, principals=principals, sealer=sealer, clock=clock
     )
