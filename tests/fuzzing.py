@@ -26,7 +26,7 @@ from tests.front import KEY, QUESTION, Front, fronting, post, statuses
 REFUSALS = frozenset({400, 408, 413, 431})
 """What a front may answer instead of the application's status."""
 
-EARLY = frozenset({401, 403, 404, 405, 429})
+EARLY = frozenset({401, 403, 404, 405, 413, 422, 429})
 """What is answered before a body is read, whether or not the rest of it ever comes."""
 
 LOOSER = (

@@ -100,6 +100,14 @@ async def test_what_cannot_be_parsed_is_named(front: Front, line: str, words: st
     assert await front.spent() == before
 
 
+@pytest.mark.parametrize("address", ["http://x", "http://x?y", "http://x:y/recommend", "http://[/"])
+async def test_an_address_that_cannot_be_read_is_answered(front: Front, address: str) -> None:
+    request = post(path=address)
+    answer = await front.talk(post() + request)
+    assert statuses(answer) == [200, 400]
+    assert statuses(await front.talk(post(path="http://x/recommend") + request)) == [200, 400]
+
+
 # Trailers.
 
 
@@ -192,6 +200,38 @@ async def test_a_refused_caller_can_read_the_answer_while_sending(front: Front) 
     """A connection that closes with unread bytes would be reset, and the answer lost."""
     answer = await front.talk(b"nonsense\r\n\r\n", *[b"a" * 10_000] * 20)
     assert statuses(answer) == [400]
+
+
+@pytest.mark.parametrize("path", ["/recommend", "/recommenders/films/items", "/enrolments/redeem"])
+@pytest.mark.parametrize("headers", [(), ("expect: 100-continue",)])
+async def test_a_body_declared_too_large_is_refused_before_it_is_sent(
+    front: Front, path: str, headers: tuple[str, ...]
+) -> None:
+    """And the connection closes, so that nothing else is taken for that body."""
+    head = post(b"", *headers, path=path).replace(b"content-length: 0", b"content-length: 9999999")
+    answer = await front.talk(head)
+    assert statuses(answer) == [413]
+    assert b"connection: close" in answer.lower()
+    # Whoever sends it all the same, and only then reads, is answered too.
+    body = [b" " * 65_536] * 40
+    assert statuses(await front.talk(head, *body)) == [413]
+
+
+async def test_a_body_that_turns_out_too_large_is_refused_while_it_is_sent(front: Front) -> None:
+    chunked = b"POST /recommend HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n"
+    pieces = [b"%x\r\n%b\r\n" % (65_536, b" " * 65_536)] * 40
+    assert statuses(await front.talk(chunked + AUTHORISED + b"\r\n", *pieces)) == [413]
+
+
+async def test_whoever_waits_to_send_a_body_and_is_refused_is_asked_for_none() -> None:
+    """What came next might be the body, or another request: the connection ends at once."""
+    head = post(QUESTION, "expect: 100-continue").removesuffix(QUESTION)
+    async with fronting(HttpLimits(body_seconds=10 * PATIENCE)) as front:
+        assert statuses(await front.talk(head.replace(b"Bearer", b"Basic"))) == [401]
+        assert statuses(await front.talk(post(QUESTION, "expect: 100-continue", CLOSE))) == [
+            100,
+            200,
+        ]
 
 
 async def test_whoever_sends_without_end_is_cut_off(front: Front) -> None:

@@ -15,6 +15,7 @@ the size of headers and nothing else of the following, and takes several times t
 - a wish to speak another protocol (`Upgrade: h2c`) is ignored, as RFC 9110 allows, and the request
   answered as it stands;
 - a caller who has finished sending (`shutdown(SHUT_WR)`) is answered;
+- whoever waits to be told to send a body (`Expect`), and is answered without it, is asked for none;
 - what is refused is answered in its turn, behind the requests before it, and the connection closes
   only after the caller has had time to read that.
 """
@@ -36,11 +37,11 @@ from discreet.api.problems import (
     TOO_MANY_CONNECTIONS,
     ProblemKind,
 )
-from discreet.connections import ConnectionTable, HoldingFlow
-from discreet.http_messages import RequestRefused, head_without_upgrade, last_answer
+from discreet.connections import AnswerTransport, ConnectionTable, HoldingFlow
+from discreet.http_messages import RequestRefused, head_without_upgrade, last_answer, too_much_of_it
 
 _LINGER_SECONDS = 2.0
-_LINGER_BYTES = 4 * 2**20
+_LINGER_BYTES = 8 * 2**20
 """What is still read, and thrown away, of a caller who has been answered for good."""
 _SLICE = 2_048
 """Bytes that are parsed in one go, beyond the body that is due: the requests in them may have to
@@ -66,27 +67,21 @@ class BoundedProtocol(HttpToolsProtocol):
         self.network = ""
         self._table = table
         self._limits = table.limits
-        self._in_head = False
-        """Whether a request's first bytes have come, and its headers not all."""
+        self._in_head = False  # whether a request's first bytes have come, its headers not all
         self._in_body = False
         self._upgrading = False
-        self._room = 0
-        """Bytes of headers, or then of trailers, that may still come."""
-        self._pending = 0
-        """Bytes of earlier pieces of which nothing could be made yet."""
+        self._room = 0  # bytes of headers, or then of trailers, that may still come
+        self._pending = 0  # bytes of earlier pieces of which nothing could be made yet
         self._progress = False
         self._refusal: RequestRefused | None = None
         self._last_words: bytes | None = None
-        self._finished = False
-        """Whether the last answer of this connection has been written."""
-        self._ended = False
-        """Whether the caller will send no more."""
+        self._finished = False  # whether the last answer has been written
+        self._ended = False  # whether the caller will send no more
         self._discarded = 0
         self._unread = b""
         """What was received and not parsed yet: requests before it wait for their turn."""
         self._reading = False
-        self._body_left = 0
-        """Bytes of the body that will not be looked into for another request."""
+        self._body_left = 0  # bytes that are not looked into for another request
 
     # The connection.
 
@@ -95,13 +90,14 @@ class BoundedProtocol(HttpToolsProtocol):
         self.flow: HoldingFlow = HoldingFlow(transport)
         self.network = network_of(self.client[0]) if self.client else ""
         self.due = self._table.now + self._limits.header_seconds
-        if not self._table.enter(self):
-            if self._table.crowded:
-                self._finished = True
-                transport.abort()
-                return
-            detail = "too many connections; close some, or wait until others have"
-            self._refuse(TOO_MANY_CONNECTIONS, detail)
+        if self._table.enter(self):
+            return
+        if self._table.crowded:
+            self._finished = True
+            transport.abort()
+            return
+        detail = "too many connections; close some, or wait until others have"
+        self._refuse(TOO_MANY_CONNECTIONS, detail)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._table.leave(self)
@@ -134,7 +130,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def _parse(self, data: bytes) -> None:
         if self._pending:
             if self._pending > self._limits.header_bytes:
-                self._refuse(*_too_much_of_it(self._limits.header_bytes))
+                self._refuse(*too_much_of_it(self._limits.header_bytes))
                 return
         elif not (self._in_head or self._in_body):
             self.due = self._table.now + self._limits.header_seconds
@@ -227,7 +223,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         self._room -= len(name) + len(value) + 4
         if self._room < 0:
-            raise self._found(*_too_much_of_it(self._limits.header_bytes))
+            raise self._found(*too_much_of_it(self._limits.header_bytes))
         if not self._in_head:
             return  # a trailer
         name = name.lower()
@@ -243,11 +239,11 @@ class BoundedProtocol(HttpToolsProtocol):
             self._upgrading = True
             return
         self._require_sound_headers()
+        self.begin_request()
         self._in_head = False
         self._in_body = True
         self._room = self._limits.header_bytes
         self.due = self._table.now + self._limits.body_seconds
-        self.begin_request()
 
     def _require_sound_headers(self) -> None:
         hosts = keys = 0
@@ -287,6 +283,12 @@ class BoundedProtocol(HttpToolsProtocol):
             if name == b"content-length":
                 self._body_left = int(value)
         super().on_headers_complete()
+        self.cycle.transport = AnswerTransport(  # type: ignore[assignment]
+            self.transport, self._close_answered
+        )
+
+    def _close_answered(self) -> None:
+        self._finish(b"") if self._in_body else self.transport.close()
 
     def on_body(self, body: bytes) -> None:
         self._progress = True
@@ -310,15 +312,20 @@ class BoundedProtocol(HttpToolsProtocol):
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             self.due = self._table.now + _LINGER_SECONDS
-            return
-        if self.pipeline:
+        elif self._finished:
+            pass
+        elif self.pipeline:
             cycle, app = self.pipeline.pop()
             self._start_asgi_task(cycle, app)
+        elif self._in_body and self.expect_100_continue:
+            self._finish(b"")
         elif self._last_words is not None:
             self._finish(self._last_words)
         elif not (self._in_head or self._in_body):
             self.due = self._table.now + self._limits.idle_seconds
         flow = self.flow
+        if self.transport.is_closing():
+            return
         if not self._reading and (self._unread or self._ended or flow.holds):
             self._read()
             self._require_complete()
@@ -335,28 +342,27 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _refuse_found(self, error: httptools.HttpParserError) -> None:
         refusal = self._refusal
-        if refusal is None:
+        if refusal is not None:
+            self._refuse(refusal.kind, str(refusal))
+        elif isinstance(error, httptools.HttpParserCallbackError):
+            self._refuse(BAD_REQUEST, "the address cannot be read; send the path of a route")
+        else:
             # The parser's own words: they say what it met, and repeat nothing of it.
             self._refuse(BAD_REQUEST, f"this is not HTTP/1.1: {error}")
-        else:
-            self._refuse(refusal.kind, str(refusal))
 
     def _refuse(self, kind: ProblemKind, detail: str) -> None:
-        """Answer a problem behind what is being answered, and then close.
-
-        A request that was answered before its body was there gets no second answer.
-        """
+        """Answer a problem behind what is being answered, and then close: but a request that was
+        answered before its body was there gets no second answer."""
         self._refusal = RequestRefused(kind, detail)
         if self._in_body and not self._answering:
-            self._in_head = self._in_body = False
             self._finish(b"")
             return
         answer = last_answer(self._refusal, self.server_state.default_headers)
-        if "metrics" in self.app_state:
+        if metrics := self.app_state.get("metrics"):
             if kind is TOO_MANY_CONNECTIONS:
-                self.app_state["metrics"].refused(kind.slug)
-            self.app_state["metrics"].began()
-            self.app_state["metrics"].answered("OTHER", "(none)", kind.status, 0.0)
+                metrics.refused(kind.slug)
+            metrics.began()
+            metrics.answered("OTHER", "(none)", kind.status, 0.0)
         answering = self._answering
         if self._in_body and answering:
             if self.pipeline and self.pipeline[0][0] is self.cycle:
@@ -374,12 +380,15 @@ class BoundedProtocol(HttpToolsProtocol):
             self._finish(answer)
 
     def _finish(self, answer: bytes) -> None:
-        """Write the last answer, and give the caller time to read it before the connection goes."""
+        """Write the last answer, and give the caller time to read it before the connection goes:
+        whoever is sending a body, as long as that may take."""
+        lingering = self._table.now + _LINGER_SECONDS
+        self.due = max(self.due, lingering) if self._in_body else lingering
+        self._in_head = self._in_body = False
         self._finished = True
         if self.transport.is_closing():
             return
         self.transport.write(answer)
-        self.due = self._table.now + _LINGER_SECONDS
         if self._ended:
             self.transport.close()
         elif self.transport.can_write_eof():
@@ -389,7 +398,3 @@ class BoundedProtocol(HttpToolsProtocol):
         self._discarded += size
         if self._discarded > _LINGER_BYTES:
             self.transport.abort()
-
-
-def _too_much_of_it(most: int) -> tuple[ProblemKind, str]:
-    return HEADERS_TOO_LARGE, f"the request line and headers may have at most {most} bytes"

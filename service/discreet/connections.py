@@ -8,6 +8,7 @@ worker that was busy for ten seconds does not then hang up on everybody whose by
 import asyncio
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -63,6 +64,20 @@ class HoldingFlow(FlowControl):
     def resume_reading(self) -> None:
         if not self.holds:
             super().resume_reading()
+
+
+class AnswerTransport:
+    """What an answer is written to: closing it leaves a caller who is still sending time to read.
+
+    A connection that closes with unread bytes would be reset, and the answer lost.
+    """
+
+    __slots__ = ("close", "is_closing", "write")
+
+    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
+        self.write = transport.write
+        self.is_closing = transport.is_closing
+        self.close = close
 
 
 class ConnectionTable:

@@ -6,6 +6,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from discreet.api.problems import (
     CONTENT_TYPE,
+    HEADERS_TOO_LARGE,
     TOO_MANY_CONNECTIONS,
     ProblemKind,
     Refused,
@@ -23,6 +24,11 @@ class RequestRefused(Exception):
     def __init__(self, kind: ProblemKind, detail: str) -> None:
         super().__init__(detail)
         self.kind = kind
+
+
+def too_much_of_it(most: int) -> tuple[ProblemKind, str]:
+    """Return what is said about a head of more bytes than these."""
+    return HEADERS_TOO_LARGE, f"the request line and headers may have at most {most} bytes"
 
 
 def head_without_upgrade(line: bytes, headers: Pairs) -> bytes:

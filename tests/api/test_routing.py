@@ -106,7 +106,7 @@ def test_a_declaration_has_its_scopes_and_the_problems_that_follow() -> None:
         "x-scopes": ["serve", "admin"],
         "security": [{BEARER: []}],
     }
-    assert set(declared["responses"]) == {401, 403, 404, 429, 500, 503}
+    assert set(declared["responses"]) == {401, 403, 404, 422, 429, 500, 503}
     assert described(None)["openapi_extra"] == {"x-scopes": []}
     assert set(described(None)["responses"]) == {500}
     assert described("admin", created=dict)["responses"][201]["model"] is dict
@@ -115,3 +115,32 @@ def test_a_declaration_has_its_scopes_and_the_problems_that_follow() -> None:
 def test_what_the_lifespan_opened_is_the_requests_state() -> None:
     request = type("Request", (), {"scope": {"state": {"metrics": 1}}})()
     assert live(request)["metrics"] == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "field", "known"),
+    [
+        ("GET", "/recommenders/films?item=false", "item", "items"),
+        ("GET", "/recommenders/films/items?limit=1&limit=2", "limit", "must stand once"),
+        ("GET", "/recommenders/films/items?offset=3", "offset", "after, limit"),
+        ("DELETE", "/recommenders/films?force=true", "force", "none"),
+        ("POST", "/recommenders/films/items/import?replace=1", "replace", "none"),
+        ("POST", "/recommend?limit=3", "limit", "none"),
+        ("POST", "/feedback/batch?dry_run", "dry_run", "none"),
+        ("POST", "/enrolments/redeem?code=1", "code", "none"),
+    ],
+)
+async def test_a_query_that_means_nothing_is_refused(
+    caller: Caller, method: str, path: str, field: str, known: str
+) -> None:
+    answer = await caller.request(method, path, json={} if method == "POST" else None)
+    assert answer.status_code == 422
+    (wrong,) = answer.json()["errors"]
+    assert wrong["field"] == field
+    assert known in wrong["message"]
+    assert (await caller.get("/recommenders/films")).status_code == 200
+
+
+async def test_whoever_looks_after_a_server_may_add_to_an_address(caller: Caller) -> None:
+    for path in ("/health/live", "/health/ready", "/metrics", "/docs", "/"):
+        assert (await caller.get(f"{path}?now=1")).status_code == 200

@@ -17,13 +17,6 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Headers = Iterable[tuple[bytes, bytes]]
 
-_DRAIN_FACTOR = 4
-"""How much of a body that is too large is read and thrown away, as a multiple of the limit.
-
-A client that is still sending would otherwise meet a closed connection instead of our answer.
-"""
-
-
 SHORT_BODY = 16 * 2**10
 """Bytes of a body that is read before its key is checked: no more than headers may have."""
 
@@ -47,21 +40,14 @@ class Disconnected(Exception):
 
 
 async def read_body(receive: Receive, headers: Headers, most: int, room: BodyRoom) -> bytes:
-    """Return the whole body, or refuse one that is longer than `most` bytes.
+    """Return the whole body, or refuse one that is longer than `most` bytes as soon as that is
+    known: what it declares is known before it arrives.
 
     Raises `Overloaded` if it comes in pieces and there is no room for them.
     """
-    declared = 0
-    waits = False
     for name, value in headers:
-        if name == b"content-length":
-            declared = int(value) if value.isdigit() else 0
-        elif name == b"expect":
-            waits = True
-    if declared > most:
-        if not waits:
-            await _drain(receive, _DRAIN_FACTOR * most)
-        raise _too_large(most)
+        if name == b"content-length" and int(value) > most:
+            raise _too_large(most)
     message = await receive()
     chunk: bytes = message.get("body", b"")
     if message["type"] == "http.request" and not message.get("more_body") and len(chunk) <= most:
@@ -75,7 +61,7 @@ async def read_body(receive: Receive, headers: Headers, most: int, room: BodyRoo
             chunk = message.get("body", b"")
             size += len(chunk)
             if size > most:
-                break
+                raise _too_large(most)
             chunks.append(chunk)
             if not message.get("more_body"):
                 return b"".join(chunks)
@@ -84,19 +70,6 @@ async def read_body(receive: Receive, headers: Headers, most: int, room: BodyRoo
             message = await receive()
     finally:
         room.left += taken
-    if message.get("more_body"):
-        chunks.clear()
-        await _drain(receive, _DRAIN_FACTOR * most)
-    raise _too_large(most)
-
-
-async def _drain(receive: Receive, most: int) -> None:
-    size = 0
-    while size <= most:
-        message = await receive()
-        size += len(message.get("body", b""))
-        if message["type"] == "http.disconnect" or not message.get("more_body"):
-            return
 
 
 def _too_large(most: int) -> Refused:

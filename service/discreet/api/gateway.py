@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
+from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -35,7 +36,7 @@ from discreet.api.problems import (
     invalid,
     problem_of,
 )
-from discreet.api.routing import DirectRoute, Live
+from discreet.api.routing import DirectRoute, Live, require_known
 from discreet.api.security import authorise
 from discreet.decisions.batcher import Waiter
 from discreet.decisions.grants import KeyGrant
@@ -149,12 +150,18 @@ class HttpGateway(FastAPI):
             scope = {**scope, "method": "GET"}  # the server leaves the body out
         direct = self.direct_route(method, scope["path"])
         if direct is not None:
-            most, room = state["most_body_bytes"], state["body_room"]
+
+            async def fetch() -> bytes:
+                most, room = state["most_body_bytes"], state["body_room"]
+                body = await read_body(receive, scope["headers"], most, room)
+                require_known(QueryParams(scope["query_string"]))
+                return body
+
             status, headers, content = await self.answer(
                 direct,
                 state,
                 scope["headers"],
-                lambda: read_body(receive, scope["headers"], most, room),
+                fetch,
                 host=client[0] if (client := scope.get("client")) else "",
             )
             if status != _HUNG_UP:

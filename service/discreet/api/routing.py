@@ -8,13 +8,15 @@ only one family has, by `part_of`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Annotated, Any, NamedTuple, TypedDict, TypeVar
 
-from fastapi import Depends
+from fastapi import Depends, params
+from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
 from starlette.convertors import register_url_convertor
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -37,8 +39,15 @@ from discreet.decisions.registry import RecommenderRegistry, Snapshot
 from discreet.decisions.rewards import Rewards
 from discreet.decisions.services import DecisionServices
 from discreet.decisions.statements import Statements
-from discreet.errors import NotAllowed, NotAuthenticated, Overloaded, UnknownCode
+from discreet.errors import (
+    InvalidArgument,
+    NotAllowed,
+    NotAuthenticated,
+    Overloaded,
+    UnknownCode,
+)
 from discreet.metrics import Metrics
+from discreet.validation import UNKNOWN_FIELD
 
 BEARER = "ApiKey"
 
@@ -168,7 +177,7 @@ def described(
         extra["x-recommender-in"] = recommender_in
     if accepted:
         extra["security"] = [{BEARER: []}]
-        codes |= {401, 403, 429, 503}
+        codes |= {401, 403, 422, 429, 503}
     responses = {code: _problem_response(code) for code in sorted(codes)}
     if created is not None:
         responses[201] = {"model": created, "description": "Created"}
@@ -206,9 +215,12 @@ class ScopedRoute(APIRoute):
         self.always = path.startswith(("/health/", "/metrics"))
         """Answered however busy the worker is."""
         super().__init__(path, endpoint, **options)
+        taken = get_flat_params(self.dependant)
+        self._queries = {one.alias for one in taken if isinstance(one.field_info, params.Query)}
 
     async def authorise(self, request: Request) -> None:
-        """Return if the caller's key has a scope of this route, and reaches its recommender."""
+        """Return if the caller's key has a scope of this route, and reaches its recommender, and
+        its query has a meaning."""
         if self.scopes:
             opened, headers = live(request), request.scope["headers"]
             grant = await authorise(opened["services"].keys, headers, self.scopes)
@@ -217,6 +229,8 @@ class ScopedRoute(APIRoute):
             named["query"] = request.query_params.get("recommender")
             require_reach(grant, self.recommender_in, named.get(self.recommender_in))
             request.scope["state"]["grant"] = grant
+        if not self.always:  # whoever looks after a server may add what he likes
+            require_known(request.query_params, self._queries)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -239,6 +253,17 @@ class ScopedRoute(APIRoute):
     def room(self, admission: Admission) -> AbstractAsyncContextManager[None]:
         """Return the room in which requests to this route are answered."""
         return room_beside(admission)
+
+
+def require_known(query: QueryParams, known: Collection[str] = ()) -> None:
+    """Raise `InvalidArgument` for a name in a query that means nothing here, or stands twice."""
+    names = [name for name, _ in query.multi_items()]
+    for name in names:
+        if name not in known:
+            meant = ", ".join(sorted(known)) or "none"
+            raise InvalidArgument(name[:100], f"{UNKNOWN_FIELD} of a query; known here: {meant}")
+        if names.count(name) > 1:
+            raise InvalidArgument(name, "must stand once")
 
 
 @asynccontextmanager

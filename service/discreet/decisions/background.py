@@ -29,9 +29,10 @@ AT_ONCE = 64
 """Recommenders that are looked after in one tick, beside those whose next model is awaited."""
 _REST = 4.0
 """What took a second is followed by a pause of so many."""
-_SEARCH_REST = 50.0
-_SEARCH_SECONDS = 1.0
-"""The same for a search for garbage, during which nothing else is done; and the shortest pause."""
+_SEARCH_REST = 20.0
+_SEARCH_SECONDS = 0.5
+"""The same for a search for garbage, during which nothing else is done, by the time that it took of
+this processor; and the shortest pause."""
 
 
 class Background:
@@ -100,10 +101,10 @@ class Background:
         here (`serving`): a catalogue that is changed often would be in memory dozens of times.
         """
         if time.monotonic() >= self._search_at and self._lingering():
-            began = time.monotonic()
+            began = time.thread_time()
             gc.collect()
-            ended = time.monotonic()
-            self._search_at = ended + max(_SEARCH_SECONDS, _SEARCH_REST * (ended - began))
+            took = time.thread_time() - began
+            self._search_at = time.monotonic() + max(_SEARCH_SECONDS, _SEARCH_REST * took)
 
     def _whose_turn_it_is(self) -> list[Recommender[Any]]:
         """Return all recommenders; of many some in turn, and always those that are awaited."""
