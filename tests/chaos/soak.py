@@ -35,8 +35,7 @@ Recommenders = weakref.WeakSet[Recommender[Any]]
 
 
 def live() -> Recommenders:
-    """Return the recommenders in memory, of all workers."""
-    gc.collect()
+    """Return the recommenders in memory, of all workers: what is gone they have to free."""
     return weakref.WeakSet(each for each in gc.get_objects() if isinstance(each, Recommender))
 
 
@@ -55,6 +54,8 @@ async def soak(url: str, cycles: int, look: "list[tuple[int, int, int]]") -> Non
     counted = [Metrics(version="soak") for _ in range(WORKERS)]
     workers = [await _worker(url, metrics) for metrics in counted]
     families = sorted(SAMPLES)
+    gc.collect()
+    gc.disable()  # a worker in service looks for garbage by itself next to never
     tracemalloc.start()
     try:
         for cycle in range(cycles):
@@ -78,6 +79,7 @@ async def soak(url: str, cycles: int, look: "list[tuple[int, int, int]]") -> Non
                 look.append(await _look(workers, others))
     finally:
         tracemalloc.stop()
+        gc.enable()
         for worker in workers:
             await worker.close()
 
@@ -112,6 +114,7 @@ async def _look(workers: Sequence[DecisionServices], others: Recommenders) -> tu
         while len(live() - others) or any(map(kept, workers)):  # noqa: ASYNC110  nobody tells us
             await asyncio.sleep(0.05)
     left = len(live() - others)
+    gc.collect()  # of what else is garbage we count no bytes
     return left, sum(map(kept, workers)), tracemalloc.get_traced_memory()[0]
 
 

@@ -171,6 +171,24 @@ async def rewritten(services: DecisionServices, name: str, **newer: Any) -> None
     await services.registry.settle()
 
 
+async def test_a_change_that_was_seen_before_it_was_acknowledged_is_in_memory_once(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = await open_services(store=store, noise=SystemNoise(), lease_seconds=0.02)
+    registry, put = services.registry, store.put_document
+
+    async def put_and_look(**named: Any) -> bool:
+        done = await put(**named)
+        await registry.refresh()  # as it does by itself, a moment later
+        return done
+
+    monkeypatch.setattr(store, "put_document", put_and_look)
+    for seconds in (3_600, 7_200):
+        await registry.put("films", document(decision_ttl_seconds=seconds))
+    assert not registry._built
+    await services.close()
+
+
 async def test_a_newer_field_is_tolerated_and_kept(services: DecisionServices) -> None:
     await rewritten(services, "films", document={"novelty": 2}, lineage="x")
     assert await services.registry.unreadable() == {}
