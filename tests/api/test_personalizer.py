@@ -141,6 +141,19 @@ async def learned(shop: Shop) -> None:
     pytest.fail("no model tells actions apart")
 
 
+@pytest.mark.parametrize("name", [CLIENT_HEADER, KEY_HEADER])
+async def test_a_header_that_says_who_it_is_stands_once(shop: Shop, name: str) -> None:
+    """Which of two counts, our neighbours might see differently: whose budget would pay?"""
+    twice = [(name, "somebody"), (name.lower(), "somebody else")]
+    if name == CLIENT_HEADER:
+        twice.append(("Authorization", f"Bearer {KEY}"))
+    answer = await shop.request(
+        "POST", f"{ROOT}/rank", json={"actions": ACTIONS}, headers=httpx.Headers(twice)
+    )
+    assert answer.status_code == 400
+    assert name in answer.json()["error"]["message"]
+
+
 async def test_a_user_is_named_by_header_or_feature_or_not_at_all(shop: Shop) -> None:
     await learned(shop)
     before = await spent(shop, "grace")

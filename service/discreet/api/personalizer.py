@@ -118,13 +118,21 @@ async def _room_among(admission: Admission) -> AsyncIterator[None]:
 
 def _with_bearer(request: Request) -> Request:
     """Return the request with the subscription key as the bearer, unless it has one."""
-    key = request.headers.get(KEY_HEADER)
+    key = _header(request, KEY_HEADER)
     if key is None or "authorization" in request.headers:
         return request
     bearer = (b"authorization", b"Bearer " + key.encode("latin-1"))
     return Request(
         {**request.scope, "headers": [bearer, *request.scope["headers"]]}, request.receive
     )
+
+
+def _header(request: Request, name: str) -> str | None:
+    """Return a header; two of them might mean two keys, or two people."""
+    found = request.headers.getlist(name)
+    if len(found) > 1:
+        raise InvalidArgument(name, "must be sent once")
+    return found[0] if found else None
 
 
 def _refusal(request: Request, error: Exception) -> Response:
@@ -203,7 +211,7 @@ async def _answering(services: DecisionServices) -> tuple[Recommender[Any], Nest
 
 def _client(request: Request, reader: NestedReader, context: list[Any]) -> str:
     """Return whose request it is, or say how to tell."""
-    named = request.headers.get(CLIENT_HEADER)
+    named = _header(request, CLIENT_HEADER)
     try:
         client = reader.client(context) if named is None else named.encode("latin-1").decode()
     except UnicodeDecodeError:
