@@ -146,3 +146,28 @@ def test_a_uniform_alone_gives_an_exact_law_and_bits_for_each_outcome() -> None:
     law = uniform_law(lambda uniform: uniform * 3 >> 8, uniform_bits=8)
     assert law.shares == {0: Fraction(86, 256), 1: Fraction(85, 256), 2: Fraction(85, 256)}
     assert all(uniform * 3 >> 8 == seen for seen, (uniform,) in law.bits.items())
+
+
+def test_where_outcomes_began_before_decides_nothing() -> None:
+    """Laws that differ by one number in millions, one after the other, are told apart."""
+    for threshold in (1_000_000, 1_000_001, 999_999, 5, 1_000_000, 2**30 - 1):
+
+        def drawn(noise: NoiseSource, threshold: int = threshold) -> bool:
+            return noise.bits(30) < threshold
+
+        share = Fraction(threshold, 2**30)
+        assert distribution(drawn) == {True: share, False: 1 - share}
+
+
+def test_a_law_that_was_met_before_takes_few_draws() -> None:
+    drawn = 0
+
+    def draw(noise: NoiseSource) -> bool:
+        nonlocal drawn
+        drawn += 1
+        return noise.bits(30) < 123_456_789
+
+    first = distribution(draw)
+    needed, drawn = drawn, 0
+    assert distribution(draw) == first
+    assert drawn < 0.7 * needed

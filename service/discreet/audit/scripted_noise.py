@@ -12,8 +12,10 @@ long a step is, and the request shows the noise that would have hidden the value
 then delivers noise of this scale is examined apart, by its fit.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import accumulate
 from typing import ClassVar, NamedTuple
 
@@ -112,6 +114,10 @@ Draw = Callable[[NoiseSource], Hashable]
 
 _PROBES = 5
 """Parts into which an interval of equal outcomes is cut to see whether they are equal."""
+_GUESSES = 32
+_RECENT_ENDS: dict[int, deque[int]] = {}
+"""Where outcomes began lately, for each number of bits: the same answer in two worlds, or to the
+same question asked again, has the same law more often than not."""
 
 
 def distribution(draw: Draw) -> dict[Hashable, Fraction]:
@@ -138,15 +144,19 @@ def _explore(
     bits = probe.asked[depth]
     last = len(probe.asked) == depth + 1
 
+    @cache
     def prefix(number: int) -> Hashable:
         """Name what this request decided: the outcome, or its first depth+1 parts."""
         seen = draw(ScriptedNoise((*fixed, (number, bits), *ZEROS)))
         return seen if last else _parts(seen)[: depth + 1]
 
     start, width = 0, 1 << bits
+    guesses = _RECENT_ENDS.setdefault(bits, deque(maxlen=_GUESSES))
     while start < width:
         here = prefix(start)
-        end = _last_same(prefix, here, start, width - 1) + 1
+        end = _last_same(prefix, here, start, width - 1, guesses) + 1
+        if end < width and end not in guesses:
+            guesses.append(end)
         share = mass * Fraction(end - start, width)
         if last:
             found[here] = found.get(here, Fraction(0)) + share
@@ -161,13 +171,20 @@ def _parts(outcome: Hashable) -> tuple[Hashable, ...]:
     return outcome
 
 
-def _last_same(prefix: Callable[[int], Hashable], value: Hashable, low: int, high: int) -> int:
-    """Return the greatest number up to `high` that still gives `value`, by bisection."""
+def _last_same(
+    prefix: Callable[[int], Hashable], value: Hashable, low: int, high: int, guesses: Iterable[int]
+) -> int:
+    """Return the greatest number up to `high` that still gives `value`, by bisection.
+
+    It begins with guesses where another outcome might begin. A wrong one costs a step.
+    """
     first = low
     if prefix(high) == value:
         low = high
+    near = sorted({number for guess in guesses for number in (guess - 1, guess)})
     while high - low > 1:
-        middle = (low + high) // 2
+        near = [number for number in near if low < number < high]
+        middle = near[len(near) // 2] if near else (low + high) // 2
         if prefix(middle) == value:
             low = middle
         else:
