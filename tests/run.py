@@ -101,6 +101,16 @@ def run_pytest(arguments: Sequence[str]) -> RunRecord:
         return RunRecord(**{**json.loads(path.read_text()), "code": code})
 
 
+def compiled(folder: Path) -> bool:
+    """Tell whether every test file below was compiled, by this Python, after it was written."""
+    tag = sys.implementation.cache_tag
+    for path in folder.rglob("test_*.py"):
+        made = path.parent.glob(f"__pycache__/{path.stem}.{tag}-pytest-*.pyc")
+        if not any(each.stat().st_mtime >= path.stat().st_mtime for each in made):
+            return False
+    return True
+
+
 def compile_tests(arguments: Sequence[str]) -> None:
     """Let one process read and compile all tests: each of several would do it for itself, at once.
 
@@ -121,7 +131,8 @@ def compile_tests(arguments: Sequence[str]) -> None:
 def run_tests(arguments: Sequence[str]) -> int:
     """Run the tests side by side, then once more what failed; return the exit code."""
     began = time.monotonic()
-    compile_tests(arguments)
+    if not compiled(Path("tests")):
+        compile_tests(arguments)
     first = run_pytest([*SIDE_BY_SIDE, *arguments])
     failed = first.failed
     if first.code != pytest.ExitCode.TESTS_FAILED or first.outlived or not failed:

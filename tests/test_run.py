@@ -83,8 +83,13 @@ def test_tests_are_compiled_before_several_processes_read_them(
     (tmp_path / "test_sound.py").write_text(SOUND)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert not run.compiled(tmp_path)
     run.compile_tests([])
+    assert run.compiled(tmp_path)
     assert [path.name for path in (tmp_path / "__pycache__").glob("test_sound.*-pytest-*.pyc")]
+    later = (tmp_path / "test_sound.py").stat().st_mtime + 3600
+    os.utime(tmp_path / "test_sound.py", (later, later))
+    assert not run.compiled(tmp_path)
 
 
 def test_what_failed_by_chance_passes_and_is_named(tmp_path: Path) -> None:
@@ -138,7 +143,7 @@ def test_many_failures_are_no_chance(
         return run.RunRecord(1, many)
 
     monkeypatch.setattr(run, "run_pytest", run_pytest)
-    monkeypatch.setattr(run, "compile_tests", lambda arguments: None)
+    monkeypatch.setattr(run, "compiled", lambda folder: True)
     assert run.run_tests([]) == 1
     assert len(calls) == 1
     assert "too many for chance" in capsys.readouterr().out
