@@ -59,7 +59,7 @@ class CellSpace:
     kept: int = field(init=False)
     unit: float = field(init=False)
     alike: Floats = field(init=False)
-    """The correlation of noise between cells."""
+    """The correlation of noise between cells; empty if there is none."""
     basis: Floats = field(init=False)
     """Functions of the cell, a column each;"""
     orders: npt.NDArray[np.int64] = field(init=False)
@@ -74,35 +74,30 @@ class CellSpace:
 
     def __post_init__(self) -> None:
         side = _side(self.dimensions, fine=self.fine)
-        middles = (np.arange(side) + 0.5) / side
-        places = np.array(list(product(middles, repeat=self.dimensions)))
-        basis, orders = _functions(places, _SIDES[self.dimensions])
-        if self.exact:
-            lines: Floats = _STEEP * (places - 0.5)
-            basis = np.hstack([basis, lines])
-            orders = np.append(orders, np.full(self.dimensions, LINE))
+        basis, orders = _functions(self.dimensions, side, lines=self.exact)
         object.__setattr__(self, "side", side)
-        object.__setattr__(self, "entries", len(places))
+        object.__setattr__(self, "entries", len(basis))
         object.__setattr__(self, "basis", basis)
         object.__setattr__(self, "orders", orders)
-        if self.exact:
-            moved = covariance = np.eye(len(places), dtype=np.float64)
-            block = np.zeros(len(places), dtype=np.intp)
-        else:
-            along = (places * _BLOCKS).astype(np.intp)
+        own = (_EXACT_BLOCKS[self.fine] if self.exact else b"c", b"g")
+        object.__setattr__(self, "blocks", own)
+        moved = covariance = np.ones((0, 0))
+        block = np.zeros(0, dtype=np.intp)
+        kept, unit = len(basis), 1.0
+        if not self.exact:
+            along = (_middles(self.dimensions, side) * _BLOCKS).astype(np.intp)
             block = along @ (_BLOCKS ** np.arange(self.dimensions)[::-1])
             blocks, cells = _PARTS
             inside = (block == np.arange(_BLOCKS**self.dimensions)[:, None]) * blocks
-            moved = np.vstack([inside, cells * np.eye(len(places))])
+            moved = np.vstack([inside, cells * np.eye(len(basis))])
             covariance = np.linalg.inv(moved.T @ moved).astype(np.float64)
-        own = (_EXACT_BLOCKS[self.fine] if self.exact else b"c", b"g")
-        object.__setattr__(self, "blocks", own)
-        object.__setattr__(self, "kept", len(moved))
+            # The same for every cell: all blocks have as many.
+            kept, unit = len(moved), math.sqrt(covariance[0, 0])
+        object.__setattr__(self, "kept", kept)
         object.__setattr__(self, "_block", block)
         object.__setattr__(self, "_solved", covariance @ moved.T)
-        # The same for every cell: all blocks have as many.
-        object.__setattr__(self, "unit", math.sqrt(covariance[0, 0]))
-        object.__setattr__(self, "alike", covariance / covariance[0, 0])
+        object.__setattr__(self, "unit", unit)
+        object.__setattr__(self, "alike", covariance / unit**2)
 
     def cells(self, contexts: Floats) -> npt.NDArray[np.intp]:
         """Return the cell of each context."""
@@ -194,16 +189,28 @@ def fine_enough(dimensions: int, items: int) -> bool:
     return items * cells <= MOST_FINE
 
 
-def _functions(places: Floats, side: int) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Return cosine waves at these places, a column each, and their squared frequencies."""
-    dimensions = places.shape[1]
-    waves = np.array(list(product(range(side), repeat=dimensions)))
+def _middles(dimensions: int, side: int) -> Floats:
+    """Return the middle of every cell."""
+    return (np.array(list(product(range(side), repeat=dimensions))) + 0.5) / side
+
+
+@cache
+def _functions(dimensions: int, side: int, *, lines: bool) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Return cosine waves in so many cells, a column each, straight lines behind them, and their
+    squared frequencies. Recommenders share them."""
+    places = _middles(dimensions, side)
+    waves = np.array(list(product(range(_SIDES[dimensions]), repeat=dimensions)))
     waves = waves[np.argsort((waves**2).sum(axis=1), kind="stable")]
     basis = np.ones((len(places), len(waves)))
     for at in range(dimensions):
         cosines = np.cos(np.pi * places[:, [at]] * waves[:, at])
         basis *= cosines * np.where(waves[:, at] > 0, math.sqrt(2.0), 1.0)
-    return basis, (waves**2).sum(axis=1)
+    orders = (waves**2).sum(axis=1)
+    if lines:
+        basis = np.hstack([basis, _STEEP * (places - 0.5)])
+        orders = np.append(orders, np.full(dimensions, LINE))
+    basis.flags.writeable = orders.flags.writeable = False
+    return basis, orders
 
 
 @cache

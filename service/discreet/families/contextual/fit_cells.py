@@ -11,6 +11,7 @@ make.
 """
 
 import math
+from functools import cache
 
 import numpy as np
 
@@ -128,8 +129,16 @@ def fit_cells(space: CellSpace, sums: ContextualSums, slots: np.ndarray) -> Esti
         coefficients=means,
         mix=np.zeros((0, 0)),
         spread=squares,
-        people=np.eye(space.entries),
+        people=_people(space.entries),
         shares=shares,
         known=1.0 - np.clip(levels / float(variances[groups] @ among**2), 0.0, 1.0),
         levels=np.sqrt(np.maximum(levels, 0.0)),
     )
+
+
+@cache
+def _people(cells: int) -> Floats:
+    """Return the row of somebody in each cell; models share them."""
+    rows: Floats = np.eye(cells)
+    rows.flags.writeable = False
+    return rows
