@@ -1,4 +1,4 @@
-"""A map of what a released model would recommend first, for contexts of two numbers.
+"""A map of what a released model would recommend first, where a context is a vector of two numbers.
 
 It is drawn from the released model and from nothing else, so it tells nothing that the model does
 not: whoever may see answers may see it, and nobody is charged. It is drawn once for each model that
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.families.answering import DecidingRecommender
+from discreet.families.contexts import ContextDocument, VectorContextDocument
 from discreet.families.stored import Slots
 
 DIMENSIONS = 2
@@ -75,6 +76,12 @@ class ModelMap:
             tuple(recommender.id_of[int(slot)] for slot in chosen),
             tuple(tuple(row) for row in np.searchsorted(chosen, slots).tolist()),
         )
+
+
+def drawable(context: ContextDocument) -> bool:
+    """Tell whether contexts are points of a square: named fields become numbers that are not, such
+    as a number's place in its range and whether it is missing."""
+    return isinstance(context, VectorContextDocument) and context.size == DIMENSIONS
 
 
 def fields_across(items: int) -> int:

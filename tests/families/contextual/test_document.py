@@ -32,6 +32,14 @@ def test_exact_feedback_is_released_more_often_because_it_needs_no_noise() -> No
     assert written(releases={"seconds": 60}).pace() == asked
 
 
+def test_a_short_half_life_is_followed_by_releases_where_they_cost_time_alone() -> None:
+    for days, longest in ((30.0, 3_600.0), (0.1, 864.0), (0.0001, 0.864)):
+        document = written(privacy={"feedback": "exact"}, learning={"half_life_days": days})
+        assert document.pace().longest == pytest.approx(longest)
+        assert document.pace().pause(1e9) == pytest.approx(longest)
+    assert written(learning={"half_life_days": 0.1}).pace() == PRIVATE_RELEASES
+
+
 def test_what_cannot_change_is_the_context_and_the_price_of_feedback() -> None:
     one = written().fixed()
     assert one == written(exploration={"rate": 0.5}, learning={"half_life_days": 1}).fixed()

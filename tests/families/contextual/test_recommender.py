@@ -1,6 +1,7 @@
 """The family behind its contract: prices, catalogues that change, models that are kept."""
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from discreet.families.maps import ModelMap
 from discreet.families.questions import Ask, Choice, PendingDecision
 from discreet.research.noise import SeededNoise
 from discreet.state.stores import EXACT
-from tests.contracts.samples import build, play, release
+from tests.contracts.samples import NOW, build, play, release
 from tests.decisions.conftest import Clock
 
 CONTEXT = (0.1, 0.2, 0.9, 0.5, 0.3)
@@ -122,6 +123,38 @@ async def test_old_feedback_fades_by_the_clock() -> None:
 
 def test_two_numbers_can_be_drawn_as_a_map() -> None:
     assert contextual(context={"dimensions": 2}).part(ModelMap) is not None
+    age = {"fields": {"age": {"type": "number", "range": [0, 120]}}}
+    one = contextual(context=age)
+    assert one.document.context.size == 2  # its place in the range, and whether it is missing
+    assert not one.offers(ModelMap)
+
+
+@pytest.mark.anyio
+async def test_after_new_items_came_releases_are_soon_where_they_cost_time_alone() -> None:
+    """Or everybody sees them until the next one, which an old recommender makes in an hour."""
+    exact = {"privacy": {"feedback": "exact"}}
+    for changes, sooner in ((exact, True), ({}, False), ({**exact, "releases": {}}, False)):
+        recommender = contextual(**changes)
+        await play(recommender, "contextual", rounds=60, seed=0)
+        await release(recommender, SeededNoise(0))
+        kept = recommender.encode(recommender.current.model)
+        for more in (0, 1):
+            changed = contextual(items=[f"i{n}" for n in range(6 + more)], **changes)
+            changed.stored = replace(changed.stored, created=NOW - 1e8)
+            changed.adopt(number=1, released_at=NOW - 10.0, model=changed.decode(kept))
+            assert changed.due(NOW) == (more > 0 and sooner), (changes, more)
+            # A day after they came the schedule is the usual one.
+            changed.adopt(number=2, released_at=NOW + 86_400.0, model=changed.current.model)
+            assert not changed.due(NOW + 86_400.0 + 3_000.0)
+
+
+@pytest.mark.anyio
+async def test_the_more_items_a_release_takes_the_less_often_new_ones_bring_it() -> None:
+    exact = {"privacy": {"feedback": "exact"}, "context": {"dimensions": 1}}
+    recommender = contextual(items=[f"i{n}" for n in range(5_000)], **exact)
+    recommender.stored = replace(recommender.stored, created=NOW - 1e8)
+    recommender.adopt(number=1, released_at=NOW, model=recommender.current.model)
+    assert [recommender.due(NOW + pause) for pause in (5.0, 5.5)] == [False, True]
 
 
 @pytest.mark.anyio

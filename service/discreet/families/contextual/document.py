@@ -23,6 +23,8 @@ from discreet.families.rewards import RewardedDocument
 EXACT_RELEASES = ReleasesDocument(seconds=0.25, growth=0.0025)
 """Releases of exact sums cost time alone, and an optimistic model that is stale shows the same new
 item to everybody until the next one."""
+_RELEASES_OF_A_HALF_LIFE = 10
+"""At least, where they cost time alone."""
 PRIVATE_RELEASES = ReleasesDocument(seconds=10.0, growth=0.2, longest=86_400.0)
 """Noise is drawn for every release, so with private feedback there should be few of them. A day is
 the longest because several records of a client in one release cost more than in several."""
@@ -81,7 +83,12 @@ class ContextualDocument(RewardedDocument):
         """Return when models are released, as written or by default."""
         if self.releases is not None:
             return self.releases
-        return EXACT_RELEASES if self.privacy.feedback == "exact" else PRIVATE_RELEASES
+        if self.privacy.feedback != "exact":
+            return PRIVATE_RELEASES
+        # Feedback fades with releases: models that are rarer than that would follow nothing.
+        fading = self.learning.half_life_days * 86_400.0 / _RELEASES_OF_A_HALF_LIFE
+        longest = min(EXACT_RELEASES.longest, max(EXACT_RELEASES.seconds, fading))
+        return EXACT_RELEASES.model_copy(update={"longest": longest})
 
     def most_items(self) -> int:
         """Noise is what takes time."""

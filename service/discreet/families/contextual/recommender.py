@@ -18,6 +18,7 @@ from discreet.families.contextual.model import AnswerRule, ContextualModel, Cont
 from discreet.families.contextual.spaces import space_for
 from discreet.families.contextual.sums import ContextualSums
 from discreet.families.contract import Recommender, Resources
+from discreet.families.documents import ReleasesDocument
 from discreet.families.observer import FamilyGauge, ReleasedFigures
 from discreet.families.questions import (
     Ask,
@@ -40,6 +41,13 @@ BUDGET_SPENT = "the client's budget for answers is spent"
 NOTHING_TO_CHOOSE = "there was nothing to choose from"
 EXACT_ANSWERS = "answers are exact: the document turns their protection off"
 _DAY = 86_400.0
+SEEN = 0.5
+"""What an item was shown once counts more than, unless that is long ago."""
+NEWS = ReleasesDocument(seconds=0.25, growth=0.1)
+"""When models are released after new items have come, by the time since then: 90 of them in the
+first hour,"""
+_RELEASED_ITEM = 1e-3
+"""and never less than so many seconds an item apart, because of what releasing takes."""
 
 
 class ContextualRecommender(Recommender[ContextualModel]):
@@ -77,8 +85,10 @@ class ContextualRecommender(Recommender[ContextualModel]):
         self._live = np.array(sorted(stored.slots.values()), dtype=np.intp)
         self._began = stored.created
         """When the last release was begun."""
+        self._news: float | None = None
+        """Since when there have been items that no release has seen."""
         super().__init__(name=name, stored=stored, resources=resources)
-        if document.context.size == maps.DIMENSIONS:
+        if maps.drawable(document.context):
             self.offer(maps.ModelMap(self, lambda model, at: model.first_choices(at)))
 
     def guarantee(self) -> GuaranteeCard:
@@ -191,6 +201,20 @@ class ContextualRecommender(Recommender[ContextualModel]):
 
     # Releasing.
 
+    def due(self, now: float) -> bool:
+        """Tell whether another release is due; sooner than usual after new items have come.
+
+        An item that nothing is known about looks good. A model without noise shows it to nearly
+        everybody until the next one, which may be an hour away, however bad the item is.
+        """
+        if super().due(now):
+            return True
+        if self._news is None:
+            return False
+        least = NEWS.seconds + len(self._live) * _RELEASED_ITEM
+        pause = max(least, NEWS.pause(self.current.released_at - self._news))
+        return now - self.current.released_at >= pause
+
     def blank(self) -> ContextualModel:
         """Return a model that knows nothing, and explores."""
         return self._model(
@@ -269,6 +293,9 @@ class ContextualRecommender(Recommender[ContextualModel]):
 
     def adopt(self, *, number: int, released_at: float, model: ContextualModel) -> None:
         """Answer from this model, and report how many items were tried."""
+        if self.document.releases is None and self.space.exact and not self.current.number:
+            shown = model.sums.count[self.visible].sum(axis=1)
+            self._news = self.clock() if bool((shown < SEEN).any()) else None
         super().adopt(number=number, released_at=released_at, model=model)
-        tried = int(np.count_nonzero(model.sums.count.sum(axis=1) > 0.5))
+        tried = int(np.count_nonzero(model.sums.count.sum(axis=1) > SEEN))
         self.observer.gauge(recommender=self.name, what=FamilyGauge.EXPLORED, value=tried)

@@ -96,7 +96,7 @@ class PartitionRecommender(Recommender[PartitionModel]):
         self.vendors = Vendors(self, document, stored, epsilon=self.vendor_epsilon)
         self.follows_up_feedback = bool(self.vendors.url_of)
         self.offer(Guests(self, dimensions=self.dimensions, document=guest))
-        if self.dimensions == maps.DIMENSIONS:
+        if maps.drawable(document.context):
             self.offer(
                 maps.ModelMap(self, lambda model, at: model.own.first_choices(at, self.rule))
             )
