@@ -26,6 +26,7 @@ _MESSAGES = {
     "finite_number": "must be a finite number",
     "string_type": "must be a string",
     "list_type": "must be a list",
+    "tuple_type": "must be a list",
     "bool_type": "must be true or false",
     "model_type": "must be an object",
     "model_attributes_type": "must be an object",

@@ -365,4 +365,4 @@ async def test_what_fields_mean_cannot_change_under_what_was_learned(caller: Cal
         "/recommenders/people", json={**PEOPLE, "context": {"fields": fields}}
     )
     assert answer.status_code == 422
-    assert answer.json()["errors"][0]["field"] == "context.fields"
+    assert answer.json()["errors"][0]["field"] == "context.fields.member"

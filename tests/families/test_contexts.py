@@ -151,6 +151,8 @@ def test_features_lie_in_the_cube_whatever_is_said() -> None:
         ({"fields": {}}, "fields"),
         ({"dimensions": 2, "fields": FIELDS}, "body"),
         ({"fields": {"a b": {"type": "boolean"}}}, "fields.a b"),
+        ({"fields": {"größe": {"type": "boolean"}}}, "fields.größe"),
+        ({"fields": {"a\n": {"type": "boolean"}}}, "fields.a"),
         ({"fields": {"a": {"type": "colour"}}}, "fields.a"),
         ({"fields": {"a": {}}}, "fields.a"),
         ({"fields": {"a": {"type": "number"}}}, "fields.a.range"),
@@ -160,6 +162,7 @@ def test_features_lie_in_the_cube_whatever_is_said() -> None:
         ({"fields": {"a": {"type": "number", "range": ["0", 1]}}}, "fields.a.range"),
         ({"fields": {"a": {"type": "category", "values": []}}}, "fields.a.values"),
         ({"fields": {"a": {"type": "category", "values": ["x", "x"]}}}, "fields.a.values"),
+        ({"fields": {"a": {"type": "category", "values": ["\xe9", "e\u0301"]}}}, "fields.a.values"),
         ({"fields": {"a": {"type": "category", "values": [False]}}}, "fields.a.values"),
         ({"fields": {"a": {"type": "category", "values": ["x"], "buckets": 4}}}, "fields.a.bucket"),
         ({"fields": {"a": {"type": "category", "buckets": 1}}}, "fields.a.buckets"),
@@ -177,6 +180,28 @@ def test_a_document_that_makes_no_sense_is_refused(document: Any, field: str) ->
     assert first["field"].startswith(field), first
 
 
+def test_what_is_wrong_with_a_field_is_said_in_words() -> None:
+    for field, words in (
+        ({"größe": {"type": "boolean"}}, "begins with a letter or _"),
+        ({"a": {"type": "number", "range": {"low": 0}}}, "must be a list"),
+        ({"a": {"type": "number", "range": [9, 1]}}, "the lowest first"),
+    ):
+        with pytest.raises(ValidationError) as caught:
+            READ.validate_python({"fields": field})
+        assert words in explained(problems_with(caught.value))[0]["message"]
+
+
+def test_an_accent_of_its_own_makes_no_other_word() -> None:
+    """Z\xfcrich with one character for its second letter, or with two, is one place."""
+    composed, apart = "Z\xfcrich", "Zu\u0308rich"
+    for written in (composed, apart):
+        city = {"city": {"type": "category", "values": ["Aarau", written]}}
+        assert features({"city": composed}, **city) == (0.0, 1.0, 0.0)
+        assert features({"city": apart}, **city) == (0.0, 1.0, 0.0)
+    anywhere = {"city": {"type": "category", "buckets": 4_096}}
+    assert features({"city": composed}, **anywhere) == features({"city": apart}, **anywhere)
+
+
 def test_the_order_in_a_document_means_nothing_and_the_rest_cannot_change() -> None:
     turned = dict(reversed(FIELDS.items()))
     turned["country"] = {"type": "category", "values": ["DE", "CH", "FR"], "required": True}
@@ -190,7 +215,13 @@ def test_the_order_in_a_document_means_nothing_and_the_rest_cannot_change() -> N
         ("shop", {"type": "category", "buckets": 16}),
         ("member", {"type": "category", "values": ["yes"]}),
     ):
-        assert named(**{**FIELDS, name: changed}).fixed() != named().fixed()
+        before, after = named().fixed(), named(**{**FIELDS, name: changed}).fixed()
+        different = [field for field in before if before[field] != after.get(field)]
+        assert different == [f"context.fields.{name}"]
+    fewer = {name: field for name, field in FIELDS.items() if name != "shop"}
+    more = {**FIELDS, "new": {"type": "boolean"}}
+    for fields in (fewer, more):
+        assert named(**fields).fixed()["context.fields"] != named().fixed()["context.fields"]
     vector = READ.validate_python({"dimensions": named().size})
     assert vector.fixed() != named().fixed()
 

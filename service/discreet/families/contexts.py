@@ -22,16 +22,19 @@ nothing. A value outside the range is clipped and not refused: whether a request
 on its form alone, never on how large what is private happens to be. A category that nobody listed
 is one of the others, or lands in a bucket with some of the rest; nothing is kept about it, and
 nothing has to be declared before it may come. The hash is a fixed one: it hides nothing, and is
-the same in every worker, on every day.
+the same in every worker, on every day. Words are compared in Unicode's composed form (NFC), so that
+an accent which some keyboards send as a character of its own makes no other word.
 """
 
 import math
+import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from discreet.errors import InvalidArgument
 from discreet.families.documents import MOST_DIMENSIONS, Document, Identifier, Number
@@ -43,7 +46,24 @@ LONGEST_CATEGORY = 200
 _MOST_NAMES_SHOWN = 20
 _LONGEST_NAME_SHOWN = 64
 
-FieldName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$", strict=True)]
+_FIELD_NAME = r"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$"
+
+
+def _named(name: str) -> str:
+    if not re.fullmatch(_FIELD_NAME, name):
+        raise ValueError(
+            "a field's name has 1 to 64 of the letters a to z, digits, and _ . -, and begins with "
+            "a letter or _"
+        )
+    return name
+
+
+FieldName = Annotated[
+    str,
+    Field(strict=True),
+    AfterValidator(_named),
+    WithJsonSchema({"type": "string", "pattern": _FIELD_NAME}),
+]
 
 Context = Sequence[float] | Mapping[str, Any]
 """What a request says: a vector, or values by name, whose types have not been looked at yet."""
@@ -72,7 +92,7 @@ class NumberField(Document):
     def _not_empty(self) -> Self:
         low, high = self.range
         if not (low < high and math.isfinite(high - low)):
-            raise ValueError("range: must be [lowest, highest], two numbers that differ")
+            raise ValueError("range: must be [lowest, highest], the lowest first")
         return self
 
     def missing(self) -> ContextFeatures:
@@ -122,7 +142,7 @@ class CategoryField(Document):
     @model_validator(mode="after")
     def _distinct(self) -> Self:
         if self.values is not None:
-            if len(set(self.values)) != len(self.values):
+            if len(set(map(_composed, self.values))) != len(self.values):
                 raise ValueError("values: must be distinct")
             if self.buckets is not None:
                 raise ValueError("buckets: has no meaning beside values; leave one of them out")
@@ -142,16 +162,22 @@ class CategoryField(Document):
         if self.values is None:
             place = partial(_bucket, name, self._buckets)
         else:
-            place = partial(_listed, {word: row for row, word in enumerate(sorted(self.values))})
+            place = partial(
+                _listed, {_composed(word): row for row, word in enumerate(sorted(self.values))}
+            )
 
         def write(features: list[float], value: Any) -> None:
             if not isinstance(value, str):
                 raise InvalidArgument(argument, "must be a string")
             if len(value) > LONGEST_CATEGORY:
                 raise InvalidArgument(argument, f"must have at most {LONGEST_CATEGORY} characters")
-            features[at + place(value)] = 1.0
+            features[at + place(_composed(value))] = 1.0
 
         return write
+
+
+def _composed(word: str) -> str:
+    return word if word.isascii() else unicodedata.normalize("NFC", word)
 
 
 def _listed(place_of: Mapping[str, int], word: str) -> int:
@@ -262,7 +288,9 @@ class NamedContextDocument(Document):
 
         Whether a category or a boolean is required makes no difference to what was learned.
         """
-        return {"context.fields": dict(self._layout())}
+        layout = dict(self._layout())
+        each = {f"context.fields.{name}": one for name, one in layout.items()}
+        return {"context.fields": frozenset(layout), **each}
 
     def _layout(self) -> list[tuple[str, object]]:
         layout: list[tuple[str, object]] = []
