@@ -49,6 +49,8 @@ def test_named_fields_in_columns_or_json_are_the_same() -> None:
         ({"context": '{"ages": 1}'}, "unknown field 'ages'"),
         ({"context": "[1]"}, "must be an object"),
         ({"context": "{"}, "must be JSON"),
+        ({"context": {"age": [1]}}, "column context.age: must be a number"),
+        ({"context": {"age": 1, "land": {"a": 1}}}, "column context.land: must be a string"),
     ],
 )
 def test_contexts_are_checked_as_a_requests_would_be(
@@ -67,6 +69,9 @@ def test_vectors_may_be_lists() -> None:
         contexts.add(row(context="[0]"))
     with pytest.raises(InvalidArgument, match="list of numbers"):
         contexts.add(row(context='["a", "b"]'))
+    for wrong in ([10**400, 0], [True, 0], [1.5, 0], [-1, 0], [float("nan"), 0]):
+        with pytest.raises(InvalidArgument, match="column context"):
+            contexts.add(row(context=wrong))
     assert described("p-dap", context={"dimensions": 300}).features([]).shape == (0, 0)
 
 
@@ -77,7 +82,12 @@ def test_sparse_features_of_clients() -> None:
     assert clients.fields(number) == {"features": Sparse((1, 4), (1.0, 0.5))}
     assert clients.fields(clients.add(row(features="[0, 1, 0, 0, 0.5]"))) == clients.fields(number)
     assert clients.fields(clients.add(row(features=""))) == {}
-    for wrong in ('{"indices": [4, 1], "values": [1, 1]}', '{"indices": [1]}', "3"):
+    for wrong in (
+        '{"indices": [4, 1], "values": [1, 1]}',
+        '{"indices": [1]}',
+        "3",
+        f"[1{'0' * 400}]",
+    ):
         with pytest.raises(InvalidArgument, match="column features"):
             clients.add(row(features=wrong))
 

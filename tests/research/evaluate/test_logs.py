@@ -1,5 +1,6 @@
 """Logs: read as they are, or refused with the line and the column."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -88,12 +89,22 @@ def test_rows_without_a_reward_are_never_guessed(tmp_path: Path) -> None:
         ([HEAD, "0,a,1,"], "line 2, column propensity: is missing.*--uniform"),
         ([HEAD + ",candidates", "0,a,1,1,b|c"], "line 2, column candidates: do not hold"),
         ([HEAD + ",time", "0,a,1,1,noon"], "line 2, column time"),
+        ([HEAD + ",time", "0,a,1,1,1e999"], "line 2, column time: must be a finite number"),
         ([HEAD + ",time", "0,a,1,1,1", "0,a,1,1,"], "some rows have no time"),
     ],
 )
 def test_what_cannot_be_used_is_named(tmp_path: Path, lines: list[str], message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
         from_lines(tmp_path, *lines)
+
+
+def test_whole_numbers_larger_than_any_float_are_refused(tmp_path: Path) -> None:
+    cells = {"context_0": 0, "item": "a", "reward": 1, "propensity": 1}
+    for column in ("time", "reward", "propensity", "context_0"):
+        path = tmp_path / "log.jsonl"
+        path.write_text(json.dumps({**cells, column: 10**400}) + "\n")
+        with pytest.raises(InvalidArgument, match=f"line 1, column {column}: must be a"):
+            read(path)
 
 
 def test_some_rows_may_be_enough(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def test_feedback_is_joined_to_its_decision(tmp_path: Path) -> None:
         ("log.csv", "item,item\na,b\n", "item is there twice"),
         ("log.csv", "item,reward\na,1\nb\n", "line 3: has 1 columns, not 2"),
         ("log.csv", 'item\n"a\n', "line"),
+        ("log.csv", "item;reward\na;1\n", "separated by commas"),
         ("log.csv", b"item\n\xff\n", "not UTF-8"),
         ("log.jsonl", '{"item": "a"}\nno\n', "line 2: is not a JSON object"),
         ("log.jsonl", "[1]\n", "line 1: is not a JSON object"),
@@ -82,5 +83,7 @@ def test_cells_are_read_as_what_they_should_be() -> None:
     assert LogRow("", {"x": "nan"}).cells
     with pytest.raises(InvalidArgument, match="column x"):
         LogRow("", {"x": "nan"}).number("x", 0, 1)
+    with pytest.raises(InvalidArgument, match="from 0 to 1"):
+        LogRow("", {"x": 10**400}).number("x", 0, 1)
     with pytest.raises(InvalidArgument, match="list of ids"):
         LogRow("", {"x": "[{}]"}).texts("x")

@@ -50,6 +50,7 @@ def test_columns_may_stand_in_any_order_and_rows_may_be_enough(tmp_path: Path) -
         ([HEAD, "0,0,a,yes"], "row 2, column reward"),
         ([HEAD + ",propensity", "0,0,a,1,0"], "row 2, column propensity"),
         ([HEAD, '0,0,"a,1'], "row"),
+        ([HEAD.replace(",", ";"), "0;0;a;1"], "separated by commas"),
     ],
 )
 def test_what_cannot_be_used_is_named(tmp_path: Path, lines: list[str], message: str) -> None:

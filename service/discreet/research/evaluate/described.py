@@ -3,6 +3,7 @@
 Equal descriptions are kept once: most logs have fewer kinds of visitors than rows.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -65,7 +66,10 @@ class Described(ABC):
     def add(self, row: LogRow) -> int:
         """Return the number of the row's description."""
         said = self.read(row)
-        known = self._number_of.get(said)
+        try:
+            known = self._number_of.get(said)
+        except TypeError:  # a list or an object where a value should be: the check says where
+            known = None
         if known is None:
             try:
                 self.check(said)
@@ -97,9 +101,10 @@ class VectorContexts(Described):
                     raise row.wrong(name, "is missing")
             return tuple(value for value in found if value is not None)
         said = row.parsed("context")
-        if not isinstance(said, list) or not all(isinstance(one, int | float) for one in said):
+        # Whole numbers may be larger than any float.
+        if not isinstance(said, list) or not all(type(one) in (int, float) for one in said):
             raise row.wrong("context", "must be a list of numbers")
-        return tuple(map(float, said))
+        return tuple(float(one) if abs(one) <= 1 else math.inf for one in said)
 
     def check(self, said: Any) -> None:
         """Check the context as a request's would be."""
@@ -204,7 +209,7 @@ class SparseClients(Described):
             }
         try:
             indices, values = tuple(map(int, said["indices"])), tuple(map(float, said["values"]))
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise row.wrong("features", "must be a list, or have indices and values") from None
         if len(indices) != len(values) or list(indices) != sorted(set(indices)):
             raise row.wrong("features", "indices must ascend, with as many values")

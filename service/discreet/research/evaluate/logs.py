@@ -261,6 +261,8 @@ def _seconds(row: LogRow, when: Any) -> float:
         return when.replace(tzinfo=when.tzinfo or UTC).timestamp()
     try:
         seconds = float(when)
+    except OverflowError:
+        seconds = math.inf
     except (TypeError, ValueError):
         try:
             read = datetime.fromisoformat(str(when))

@@ -38,7 +38,7 @@ class LogRow:
             return None
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = math.nan
         if not low <= number <= high:
             raise self.wrong(column, f"must be a number from {low:g} to {high:g}")
@@ -97,6 +97,8 @@ def _csv(path: Path) -> Iterator[LogRow]:
         lines = csv.reader(file, strict=True)
         try:
             columns = [name.strip() for name in next(lines, [])]
+            if len(columns) == 1 and {";", "\t"} & set(columns[0]):
+                raise InvalidArgument("--log", f"{path.name}: columns are separated by commas")
             for name in columns:
                 if columns.count(name) > 1:
                     raise InvalidArgument("--log", f"{path.name}: the column {name} is there twice")

@@ -147,6 +147,8 @@ def _value(field: ContextField, text: str) -> Any:
 
 def _columns(path: Path, header: list[str], said: Sequence[str]) -> list[str]:
     columns = [name.strip() for name in header]
+    if len(columns) == 1 and {";", "\t"} & set(columns[0]):
+        raise InvalidArgument("--data", f"{path.name}: columns are separated by commas")
     needed = [*said, "item", "reward"]
     for name in needed:
         if name not in columns:
