@@ -104,3 +104,14 @@ def test_the_first_reason_for_giving_up_stays() -> None:
     results.give_up("one")
     results.give_up("two")
     assert results.gave_up == "one"
+
+
+def test_an_answer_just_after_a_minute_makes_the_last_ten_seconds_no_shorter(clock: Clock) -> None:
+    results = TrafficResults()
+    results.begin()
+    for tenth in range(601):
+        clock.now = 100.0 + tenth / 10 + 0.002
+        results.add_answer(personalised=True, reward=0.5, regret=0.0)
+    results.finish(interrupted=False)
+    assert results.window() == 10
+    assert results.last().answers == 101

@@ -107,8 +107,7 @@ class TrafficResults:
 
     def window(self) -> int:
         """Return how many seconds `first` and `last` are about."""
-        length = max(self.seconds, default=0) + 1
-        return max(1, min(WINDOW_SECONDS, length // 2))
+        return max(1, min(WINDOW_SECONDS, (self._end() + 1) // 2))
 
     def first(self) -> VisitTotals:
         """Return the results of the first seconds."""
@@ -116,8 +115,7 @@ class TrafficResults:
 
     def last(self) -> VisitTotals:
         """Return the results of the last seconds."""
-        end = max(self.seconds, default=0)
-        return self._between(end - self.window() + 1, end)
+        return self._between(self._end() - self.window() + 1, max(self.seconds, default=0))
 
     def report(self) -> dict[str, Any]:
         """Return everything as plain values, for JSON."""
@@ -134,6 +132,11 @@ class TrafficResults:
             "gave_up": self.gave_up,
             "interrupted": self.interrupted,
         }
+
+    def _end(self) -> int:
+        """Return the last second with answers that had time for them: the last answers of a minute
+        come just after it."""
+        return max(0, min(max(self.seconds, default=0), int(self.elapsed() - 0.5)))
 
     def _between(self, first: int, last: int) -> VisitTotals:
         totals = VisitTotals()
