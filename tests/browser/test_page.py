@@ -356,6 +356,7 @@ def test_the_map_follows_the_released_model(tab: Watched, demo: Demo) -> None:
 def test_named_fields_are_asked_for_by_name(tab: Watched, demo: Demo) -> None:
     fields = {
         "age": {"type": "number", "range": [0, 120]},
+        "born": {"type": "number", "range": [1900, 2000]},
         "country": {"type": "category", "values": ["CH", "DE"], "required": True},
         "member": {"type": "boolean"},
         "shop": {"type": "category"},
@@ -366,6 +367,8 @@ def test_named_fields_are_asked_for_by_name(tab: Watched, demo: Demo) -> None:
     expect(page.locator("#pad")).to_be_hidden()
     expect(page.locator("#map")).to_be_hidden()
     page.get_by_label("age").fill("36")
+    page.get_by_label("born").fill("1963")
+    expect(page.locator("label", has_text="born").locator("output")).to_have_text("1963")
     page.get_by_label("country").select_option("DE")
     page.get_by_label("member").select_option("true")
     page.get_by_label("shop").fill("Basel")
@@ -373,6 +376,7 @@ def test_named_fields_are_asked_for_by_name(tab: Watched, demo: Demo) -> None:
         page.locator("#ask").click()
     assert asked.value.post_data_json["context"] == {
         "age": 36,
+        "born": 1963,
         "country": "DE",
         "member": True,
         "shop": "Basel",
@@ -383,7 +387,7 @@ def test_named_fields_are_asked_for_by_name(tab: Watched, demo: Demo) -> None:
     page.get_by_label("shop").fill("")
     with page.expect_request("**/recommend") as asked:
         page.locator("#ask").click()
-    assert asked.value.post_data_json["context"] == {"age": 36, "country": "DE"}
+    assert asked.value.post_data_json["context"] == {"age": 36, "born": 1963, "country": "DE"}
 
 
 def test_a_wrong_key_is_said_and_can_be_mended(tab: Watched, demo: Demo) -> None:

@@ -31,7 +31,9 @@ function select({ key, label, options, changed }) {
 const FIELDS = {
   number: ({ range: [low, high] }, common) => {
     const step = (high - low) / 100;
-    const format = (value) => String(Number(value.toPrecision(3)));
+    // As exact as a step is, or what is shown would not be what is sent.
+    const digits = Math.min(20, Math.max(0, 1 - Math.floor(Math.log10(step))));
+    const format = (value) => String(Number(value.toFixed(digits)));
     return slider({ ...common, low, high, step, value: (low + high) / 2, format });
   },
   boolean: (field, common) => {
