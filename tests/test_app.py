@@ -7,8 +7,10 @@ from typing import Any
 import httpx
 import pytest
 
-from discreet.app import CHECK_SECONDS, create_app
+from discreet.app import create_app
 from discreet.errors import SeededNoiseRefused, StoreFenced, StoreUnavailable
+from discreet.metrics import Metrics
+from discreet.peers.gateway import HttpPeerGateway
 from discreet.research.noise import SeededNoise
 from discreet.settings import Settings
 from discreet.state.memory import MemoryStore
@@ -83,9 +85,33 @@ async def test_what_is_opened_is_closed() -> None:
     assert {task for task in asyncio.all_tasks() if not task.done()} <= before
 
 
+async def test_everything_is_closed_even_if_an_early_step_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    closed: list[str] = []
+
+    class Stuck(MemoryStore):
+        async def close(self) -> None:
+            raise OSError("the store does not close")
+
+    async def close(_: HttpPeerGateway) -> None:
+        closed.append("peers")
+
+    def flush(_: Metrics) -> None:
+        closed.append("metrics")
+
+    monkeypatch.setattr(HttpPeerGateway, "close", close)
+    peers = {"b": "a-key-of-some-length"}
+    app = create_app(Settings(peer_keys=peers), opening=lambda _: Stuck())
+    with pytest.raises(OSError, match="does not close"):
+        async with app.router.lifespan_context(app):
+            monkeypatch.setattr(Metrics, "flush", flush)
+    assert closed == ["peers", "metrics"]
+
+
 async def shows(caller: Caller, line: str) -> None:
     """Return once a scrape has a line that begins so."""
-    async with asyncio.timeout(20 * CHECK_SECONDS):
+    async with asyncio.timeout(PATIENCE):
         for _ in itertools.count():
             text = (await caller.get("/metrics")).text
             if any(one.startswith(line) for one in text.splitlines()):

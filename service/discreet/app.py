@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -37,6 +38,7 @@ from discreet.api.family_routes import FAMILY_ROUTERS
 from discreet.api.gateway import HttpGateway
 from discreet.api.routing import BEARER, Live
 from discreet.api.schemas import ProblemDocument
+from discreet.decisions.endings import end_all
 from discreet.decisions.rates import KeyRates
 from discreet.decisions.services import DecisionServices, open_services
 from discreet.errors import DiscreetError, StoreFenced, StoreUnavailable, StoreUnsuitable
@@ -158,15 +160,13 @@ def create_app(
                 body_room=BodyRoom(_BODIES_AT_ONCE * settings.most_body_bytes),
             )
         finally:
-            checking.cancel()
-            with suppress(asyncio.CancelledError):
-                await checking
-            await services.close()
-            if gateway is not None:
-                await gateway.close()
-            metrics.flush()
-            if spans is not None:
-                await asyncio.to_thread(spans.close)
+            await end_all(
+                partial(_cancelled, checking),
+                services.close,
+                *([] if gateway is None else [gateway.close]),
+                metrics.flush,
+                *([] if spans is None else [partial(asyncio.to_thread, spans.close)]),
+            )
 
     app = HttpGateway(
         title="Discreet",
@@ -214,6 +214,13 @@ def _peer_gateway(settings: Settings, metrics: Metrics) -> "HttpPeerGateway | No
         changed=metrics.circuit,
         urgent_seconds=settings.vendor_timeout_seconds,
     )
+
+
+async def _cancelled(task: "asyncio.Task[None]") -> None:
+    """Cancel a task, and return once it has ended."""
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
 
 
 class UnopenedServices:

@@ -49,6 +49,37 @@ async def test_closing_ends_the_background() -> None:
     assert all(task.done() for task in services.background._loops)
 
 
+async def test_closing_lets_go_of_everything_even_if_an_early_step_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A training that nobody ends would hold the worker for as long as it takes."""
+    services = await open_services(store=MemoryStore(), noise=SystemNoise())
+    closed: list[str] = []
+    for name in ("films", "books"):
+        await services.registry.put(name, document())
+        recommender = await services.registry.find(name)
+
+        async def close(name: str = name) -> None:
+            closed.append(name)
+            raise OSError(f"{name} does not end")
+
+        monkeypatch.setattr(recommender, "close", close)
+
+    async def fails() -> None:
+        raise OSError("the disk is full")
+
+    async def closes() -> None:
+        closed.append("the store")
+
+    monkeypatch.setattr(services.decision_log, "write", fails)
+    monkeypatch.setattr(services.store, "close", closes)
+    with pytest.raises(OSError, match="the disk is full"):
+        await services.close()
+    assert sorted(closed[:-1]) == ["books", "films"]
+    assert closed[-1] == "the store"
+    assert all(task.done() for task in services.background._loops)
+
+
 async def test_the_clock_is_the_stores(
     embedded_url: str,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,

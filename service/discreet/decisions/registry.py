@@ -15,11 +15,13 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from weakref import WeakSet
 
 from discreet.decisions import changes
 from discreet.decisions.changes import ALWAYS, UNKNOWN, ChangedRecord, Precondition
+from discreet.decisions.endings import end_all
 from discreet.decisions.ledger_groups import fix_ledger, fix_terms
 from discreet.errors import (
     DiscreetError,
@@ -364,8 +366,7 @@ class RecommenderRegistry:
             self._poll.cancel()
             with suppress(asyncio.CancelledError):
                 await self._poll
-        for recommender in self.loaded():
-            await self._retire(recommender)
+        await end_all(*(partial(self._retire, one) for one in self.loaded()))
 
     async def _keep_fresh(self) -> None:
         while True:

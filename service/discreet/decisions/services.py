@@ -15,6 +15,7 @@ from discreet.decisions.background import Background
 from discreet.decisions.clients import Clients
 from discreet.decisions.decision_log import DecisionLog
 from discreet.decisions.devices import Devices
+from discreet.decisions.endings import end_all
 from discreet.decisions.experiments import Experiments
 from discreet.decisions.explanations import Explanations
 from discreet.decisions.feedback import FeedbackRequests
@@ -64,10 +65,9 @@ class DecisionServices:
 
     async def close(self) -> None:
         """Stop the background work and let go of the store."""
-        await self.decision_log.stop()
-        await self.background.stop()
-        await self.registry.stop()
-        await self.store.close()
+        await end_all(
+            self.decision_log.stop, self.background.stop, self.registry.stop, self.store.close
+        )
 
 
 async def open_services(
