@@ -45,9 +45,9 @@ def template(*arguments: str | Path, version: str = VERSIONS[-1]) -> str:
 
 
 @cache
-def rendered(values: Path, version: str = VERSIONS[-1]) -> tuple[dict[str, Any], ...]:
+def rendered(values: Path) -> tuple[dict[str, Any], ...]:
     """Return the objects that a file of values gives."""
-    return tuple(objects(template("--values", values, version=version)))
+    return tuple(objects(template("--values", values)))
 
 
 def objects(text: str) -> Iterator[dict[str, Any]]:
@@ -62,14 +62,22 @@ def fault_of(one: dict[str, Any], version: str) -> str:
 
 @cache  # many files of values give the same object
 def _fault_of(text: str, version: str) -> str:
-    # Imported here: it reads a grammar for a second, in every process that collects tests.
-    import kubernetes_validate
-
+    kubernetes = _kubernetes()
     try:
-        kubernetes_validate.validate(json.loads(text), version, strict=True)
-    except kubernetes_validate.ValidationError as error:
+        kubernetes.validate(json.loads(text), version, strict=True)
+    except kubernetes.ValidationError as error:
         return str(error.message)
     return ""
+
+
+@cache
+def _kubernetes() -> Any:
+    """Return what validates; it would read the definitions of a version anew for every object."""
+    # Imported here: it reads a grammar for a second, in every process that collects tests.
+    from kubernetes_validate import utils
+
+    utils.schema_contents = cache(utils.schema_contents)
+    return utils
 
 
 def only(found: tuple[dict[str, Any], ...], kind: str, ending: str = "") -> dict[str, Any]:
