@@ -3,6 +3,9 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -17,18 +20,26 @@ WANTED = {
 }
 
 
-@pytest.fixture(autouse=True)
-def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("DISCREET_DATA", raising=False)
+@pytest.fixture(scope="module", autouse=True)
+def no_data() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.delenv("DISCREET_DATA", raising=False)
+        yield
 
 
-def test_one_json_object_and_nothing_else(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([*SMALL, "--processes", "1", "--json", "--out", str(tmp_path)]) == 0
-    shown = capsys.readouterr()
-    found = json.loads(shown.out)
-    assert shown.out.count("\n") == 1
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory, no_data: None) -> tuple[str, Path]:
+    """Reproduce in this process alone; return what was shown, and the folder that was written."""
+    folder = tmp_path_factory.mktemp("alone")
+    with redirect_stdout(StringIO()) as shown:
+        assert main([*SMALL, "--processes", "1", "--json", "--out", str(folder)]) == 0
+    return shown.getvalue(), folder
+
+
+def test_one_json_object_and_nothing_else(alone: tuple[str, Path]) -> None:
+    shown, folder = alone
+    found = json.loads(shown)
+    assert shown.count("\n") == 1
     assert set(found) == {"name", "seeds", "quick", "claims", "results", "published"}
     assert (found["name"], found["seeds"]) == ("p-dap", 1)
     rows = found["results"]
@@ -40,32 +51,29 @@ def test_one_json_object_and_nothing_else(
         assert 0 <= row["accuracy"] <= 1
     assert found["published"]["table_2"]["dap"][-1] == 0.9217
     assert found["published"]["gp_dap_regret_below_p_dap"] == 0.32
-    written = {path.name for path in tmp_path.iterdir()}
+    written = {path.name for path in folder.iterdir()}
     assert written == {"p-dap.json", "figure-6.png", "figure-7.png", "figure-8.png", "served.png"}
-    kept = json.loads((tmp_path / "p-dap.json").read_text())
+    kept = json.loads((folder / "p-dap.json").read_text())
     assert kept["results"] == rows
     assert kept["rounds"] == 60
     curve = kept["environments"]["default"][0]["curve"]
     assert curve["regret"][-1] == pytest.approx(rows[0]["regret_mean"])
 
 
-def test_several_processes_find_the_same(tmp_path: Path) -> None:
+def test_several_processes_find_the_same(alone: tuple[str, Path], tmp_path: Path) -> None:
     """In a process of its own, which takes its helpers with it when it ends."""
-    outputs = [
-        subprocess.run(
-            [
-                *(str(Path(sys.executable).parent / "discreet"), *SMALL, "--json"),
-                *("--processes", processes, "--out", str(tmp_path / processes)),
-            ],
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        for processes in ("1", "2")
-    ]
-    assert [done.returncode for done in outputs] == [0, 0]
-    assert outputs[0].stdout == outputs[1].stdout
-    assert outputs[0].stderr == outputs[1].stderr == ""
+    done = subprocess.run(
+        [
+            *(str(Path(sys.executable).parent / "discreet"), *SMALL, "--json"),
+            *("--processes", "2", "--out", str(tmp_path)),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0
+    assert done.stdout == alone[0]
+    assert done.stderr == ""
 
 
 def test_tables_show_published_numbers_beside_ours(

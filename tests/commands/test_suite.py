@@ -51,7 +51,8 @@ def test_a_table_pictures_and_recorded_data(
 ) -> None:
     data = write_large(tmp_path / "ml-1m")
     out = tmp_path / "out"
-    assert judge("--worlds", "ml-1m", "--data", str(data), "--save", str(out)) == 0
+    few = ("--learners", "p-dap,popular,chance")
+    assert judge("--worlds", "ml-1m", "--data", str(data), "--save", str(out), *few) == 0
     shown = capsys.readouterr().out
     assert "quick: fewer worlds" in shown
     assert "ml-1m: 3 items, 26 numbers" in shown

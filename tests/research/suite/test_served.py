@@ -45,7 +45,7 @@ async def test_it_learns_who_likes_what(answers: float | None, least: float) -> 
 def awkward(name: str) -> Stretch:
     """Return visits of a kind that real data have and that a formula may divide by."""
     rng = np.random.default_rng(9)
-    rounds, dimensions, items = 500, {"one number": 1, "two numbers": 2}.get(name, 6), 4
+    rounds, dimensions, items = 250, {"one number": 1, "two numbers": 2}.get(name, 6), 4
     contexts = rng.random((rounds, dimensions))
     means = rng.random((rounds, items))
     match name:
@@ -85,7 +85,7 @@ async def test_awkward_data_are_answered_and_learned(
 ) -> None:
     stretch = awkward(name)
     answers, feedback = dials
-    player = ServedLearner(algorithm=algorithm, answers=answers, feedback=feedback, rate=20.0)
+    player = ServedLearner(algorithm=algorithm, answers=answers, feedback=feedback, rate=10.0)
     chosen = await player.play(stretch, seed=0)
     assert player._server is not None
     (recommender,) = player._server.services.registry.loaded()
