@@ -54,7 +54,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         found = Watched(silent=_under_traffic(stage, prometheus))
         _halt_the_store(stage, found)
         _lose_the_vendor(stage, prometheus)
-        found.unseen = _unseen(prometheus)
+        found.unseen = _unseen_for_long(prometheus)
         found.awake = _awake(prometheus, {"DiscreetDebitsUnanswered", "DiscreetVendorGone"})
         yield found
 
@@ -98,6 +98,14 @@ def _lose_the_vendor(stage: Stage, prometheus: Prometheus) -> None:
         for each in range(20):
             context = [stage.rng.random(), stage.rng.random()]
             stage.visit("films", f"late-{each}-{deadline}", context=context)
+
+
+def _unseen_for_long(prometheus: Prometheus) -> list[str]:
+    """Return what stays unseen, or is not to be seen: a scrape may take its time."""
+    deadline = time.monotonic() + PATIENCE
+    while set(missing := _unseen(prometheus)) - set(UNPROVOKED) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    return missing
 
 
 def _unseen(prometheus: Prometheus) -> list[str]:

@@ -4,10 +4,8 @@ import os
 import shutil
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -15,7 +13,7 @@ import pytest
 from tests.end_to_end.servers import DISCREET, Server, command, environment, private, serving
 from tests.state.servers import Server as Valkey
 from tests.state.servers import valkey
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, wait_for
 
 BUDGET = 30
 
@@ -44,18 +42,23 @@ def personalised(server: Server, count: int) -> int:
     return sum(each.status_code == 200 and each.json()["personalised"] for each in answers)
 
 
-def wait_for(condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
+def said(server: Server, words: str) -> None:
+    """Wait until the log holds these words."""
+    wait_for(words, lambda: words in server.output)
+
+
+def ready(server: Server, status: int) -> None:
+    """Wait until readiness is this status."""
+    wait_for(
+        f"readiness {status}", lambda: server.client.get("/health/ready").status_code == status
+    )
 
 
 def kill_worker(server: Server) -> None:
     """Kill one worker with -9, and return once another has taken its place."""
     before = set(server.workers)
     os.kill(min(before), signal.SIGKILL)
-    wait_for(lambda: len(set(server.workers) - before) == 1)
+    wait_for("another worker", lambda: len(set(server.workers) - before) == 1)
 
 
 def fenced(server: Server) -> None:
@@ -69,7 +72,7 @@ def fenced(server: Server) -> None:
     assert "until the operator has decided" in problem["detail"]
     assert server.client.get("/health/ready").status_code == 503
     assert server.client.get("/health/live").status_code == 200
-    wait_for(lambda: "discreet store accept" in server.output)
+    said(server, "discreet store accept")
 
 
 def begin(*options: str, **variables: str) -> "subprocess.CompletedProcess[str]":
@@ -94,7 +97,7 @@ def test_an_old_copy_answers_nobody_until_the_operator_accepts_it(
     shutil.rmtree(files)
     shutil.copytree(copy, files)
     store.start()
-    wait_for(lambda: "went back in time" in server.output)
+    said(server, "went back in time")
     assert personalised(server, 40) == 0
     fenced(server)
     kill_worker(server)
@@ -108,10 +111,14 @@ def test_an_old_copy_answers_nobody_until_the_operator_accepts_it(
     refused = command("store", "accept", *where)
     assert refused.returncode == 2
     assert "exceeded" in refused.stderr
+    fenced_off = set(server.workers)
     accepted = command("store", "accept", "--yes", *where)
     assert accepted.returncode == 0, accepted.stderr
-    wait_for(lambda: all(ask(server, "eve").status_code == 200 for _ in range(10)))
-    assert server.client.get("/health/ready").status_code == 200
+    wait_for(
+        "workers that began anew",
+        lambda: len(now := set(server.workers)) == len(fenced_off) and not now & fenced_off,
+    )
+    server.wait_until_ready()
     # Now the old ledger counts: that is what was accepted.
     assert personalised(server, 2 * BUDGET) == BUDGET - 10
 
@@ -174,10 +181,10 @@ def test_a_store_that_can_no_longer_be_trusted_is_noticed(
 ) -> None:
     assert server.client.get("/health/ready").status_code == 200
     store.do("CONFIG", "SET", setting, bad)
-    wait_for(lambda: server.client.get("/health/ready").status_code == 503)
-    wait_for(lambda: cause in server.output)
+    ready(server, 503)
+    said(server, cause)
     store.do("CONFIG", "SET", setting, good)
-    wait_for(lambda: server.client.get("/health/ready").status_code == 200)
+    ready(server, 200)
     assert ask(server).status_code == 200
 
 
@@ -190,5 +197,5 @@ def test_an_append_only_file_cut_short_by_a_debit_is_noticed(server: Server, sto
     with file.open("r+b") as cut:
         cut.truncate(length)
     store.start()
-    wait_for(lambda: "went back in time" in server.output)
+    said(server, "went back in time")
     fenced(server)

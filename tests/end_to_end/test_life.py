@@ -96,7 +96,7 @@ def test_requests_in_flight_are_finished_before_stopping(
 
 def _listens(server: Server) -> bool:
     try:
-        httpx.get(f"{server.url}/health/live", timeout=5)
+        httpx.get(f"{server.url}/health/live", timeout=CALL_SECONDS)
     except httpx.TransportError:
         return False
     return True

@@ -102,7 +102,7 @@ async def test_whatever_goes_wrong_has_one_word_and_opens_the_circuit(
     content: bytes, why: str
 ) -> None:
     changes: list[tuple[str, str, bool]] = []
-    seconds = 0.1 if why == "slow" else 5.0
+    seconds = 1.0 if why == "slow" else PATIENCE
     async with (
         listening(answering(content)) as server,
         opened(server.url, urgent_seconds=seconds, changes=changes) as gateway,
@@ -139,7 +139,7 @@ async def test_an_answer_that_drips_is_given_up_at_the_deadline() -> None:
 
     async with (
         listening(drip) as server,
-        opened(server.url, seconds=2 * PATIENCE, urgent_seconds=0.2) as gateway,
+        opened(server.url, seconds=2 * PATIENCE, urgent_seconds=1.0) as gateway,
     ):
         async with asyncio.timeout(PATIENCE):
             assert await reason(gateway, server.url, urgent=True) == "slow"

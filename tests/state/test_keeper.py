@@ -75,14 +75,14 @@ async def test_a_client_survives_its_store(tmp_path: Path) -> None:
     """Stopped, it is missed quickly; started again, it is found without a new client."""
     embedded = EmbeddedStore(tmp_path)
     url = embedded.start()
-    store, patient = (open_store(url, timeout=seconds) for seconds in (2, 60))
+    store, patient = (open_store(url, timeout=seconds) for seconds in (5, 60))
     await store.open()
     await patient.open()
     await spend(patient)
     await patient.close()
     embedded.stop()
     async with asyncio.timeout(HANG):
-        for _ in range(3):
+        for _ in range(2):
             with pytest.raises(StoreUnavailable):
                 await spend(store)
         with EmbeddedStore(tmp_path):
@@ -115,7 +115,7 @@ def owner(tmp_path: Path) -> "Iterator[subprocess.Popen[str]]":
     asyncio.run(debit(EmbeddedStore(tmp_path).url))
     yield process
     process.kill()
-    process.wait()
+    process.wait(PATIENCE)
     process.stdout.close()
 
 

@@ -14,7 +14,7 @@ from discreet.state.stores import Debit, shard_of
 from tests.state import places
 from tests.state.load import PLACES, Traffic
 from tests.state.places import BLOCK, learn, record, released, spent
-from tests.state.servers import ClusterOf6, cluster, eventually, settled
+from tests.state.servers import ClusterOf6, Server, cluster, eventually, settled
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -51,6 +51,12 @@ async def test_commands_go_to_all_masters(store: RedisStore, six: ClusterOf6) ->
     assert max(sizes) - min(sizes) <= 4
 
 
+def put_off(*servers: Server) -> int:
+    """Return how often these have answered TRYAGAIN: the keys of a slot are apart."""
+    found = [server.do("INFO", "errorstats").get("errorstat_TRYAGAIN") for server in servers]
+    return sum(int(each["count"]) for each in found if each)
+
+
 async def test_a_moving_slot_is_followed(store: RedisStore, six: ClusterOf6) -> None:
     """ASK while the slot moves, TRYAGAIN while its keys are apart, MOVED once it has moved."""
     principal = b"mover"
@@ -66,15 +72,17 @@ async def test_a_moving_slot_is_followed(store: RedisStore, six: ClusterOf6) -> 
     assert await spend(store, principal, b"before") == 1, "still at home"
     source.do("MIGRATE", "127.0.0.1", target.port, ledger, 0, 10_000)
     assert (await spent(store, principal)).answers == ONE, "asked elsewhere"
+    before = put_off(source, target)
     apart = asyncio.ensure_future(spend(store, principal, b"before"))
-    await asyncio.sleep(0.1)
+    await asyncio.to_thread(eventually, lambda: put_off(source, target) > before, "TRYAGAIN")
     assert not apart.done(), "neither member has all keys"
     for key in (markers, KEYS.fence(shard_of(principal))):
         source.do("MIGRATE", "127.0.0.1", target.port, key, 0, 10_000)
     assert await apart == 1
     assert await spend(store, principal, b"during") == 2
+    before = put_off(source, target)
     learned = asyncio.ensure_future(learn(store, record(principal=principal)))
-    await asyncio.sleep(0.1)
+    await asyncio.to_thread(eventually, lambda: put_off(source, target) > before, "TRYAGAIN")
     assert not learned.done(), "blocks of the slot may be at either member"
 
     for other in source.do("CLUSTER", "GETKEYSINSLOT", slot, 100):
