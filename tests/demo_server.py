@@ -84,7 +84,7 @@ def demo_server(
             process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
+            process.wait(PATIENCE)
             raise
 
 

@@ -14,6 +14,7 @@ from discreet.cli import COMMANDS, main
 from discreet.decisions.tokens import KEY_BYTES
 from discreet.settings import settings_from
 from tests.end_to_end.servers import command, environment
+from tests.waiting import PATIENCE
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -177,4 +178,4 @@ def test_commands_are_configured_only_when_asked_for() -> None:
     code = "import sys; from discreet.cli import _parser; _parser(['serve']);"
     code += "assert 'discreet.research.simulate.traffic' not in sys.modules;"
     code += "assert 'prometheus_client' not in sys.modules, 'it must see the shared folder first'"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)

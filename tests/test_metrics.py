@@ -18,6 +18,7 @@ from discreet.families.observer import (
 )
 from discreet.metrics import FLUSH_SECONDS, Metrics
 from discreet.privacy.charges import NANO, UNLIMITED, Charge
+from tests.waiting import PATIENCE
 
 ALLOWED = {
     "reason",
@@ -319,6 +320,7 @@ def test_files_do_not_grow_with_recommenders_that_come_and_go(tmp_path: Path) ->
         },
         cwd=tmp_path,
         capture_output=True,
+        timeout=PATIENCE,
     )
     assert answer.returncode == 0, answer.stderr
     before, after = answer.stdout.split(b"# gone\n")
@@ -336,6 +338,7 @@ def test_several_workers_are_added_up(tmp_path: Path) -> None:
         cwd=Path(__file__).parents[1],
         capture_output=True,
         check=True,
+        timeout=PATIENCE,
     )
     text = answer.stdout
     assert by_name(text, "discreet_recommendations_total") == 3 * len(AnswerOutcome)

@@ -18,6 +18,7 @@ from packaging.utils import canonicalize_name
 import discreet
 from tests import house
 from tests.house import ROOT
+from tests.waiting import PATIENCE
 
 UNLISTED = "discreet/state/planted.unlisted"
 
@@ -288,7 +289,7 @@ def test_two_set_ups_at_once_install_once(clone: Path) -> None:
 def test_the_lock_of_a_set_up_that_died_is_taken_over(clone: Path) -> None:
     _install_python(clone, "3.12")
     dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
+    dead.wait(PATIENCE)
     (clone / ".venv.lock").mkdir()
     (clone / ".venv.lock" / "pid").write_text(f"{dead.pid}\n")
     assert _set_up(clone, "run").returncode == 0

@@ -22,6 +22,7 @@ from discreet.research.simulate.traffic import CLUSTERS, DEMO_WORLD, SPREAD
 from discreet.research.worlds.environments import BumpRewards, ClusteredContexts
 from discreet.state.memory import MemoryStore
 from tests.demo_server import DISCREET, Demo, demo_server
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -108,6 +109,7 @@ def _make(demo: Demo) -> str:
         capture_output=True,
         text=True,
         check=True,
+        timeout=PATIENCE,
     ).stdout.splitlines()[-1]
     words = shlex.split(command.removeprefix("exec "))
     assert words[0].endswith("/discreet")

@@ -18,13 +18,14 @@ from discreet.serving import (
     listen,
 )
 from discreet.settings import Settings
+from tests.waiting import PATIENCE
 
 
 def test_a_free_port_is_listened_on() -> None:
     with listen(Settings(port=0)) as listener:
         host, port = listener.getsockname()
         assert host == "127.0.0.1"
-        with socket.create_connection((host, port), timeout=10):
+        with socket.create_connection((host, port), timeout=PATIENCE):
             pass
 
 

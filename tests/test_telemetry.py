@@ -11,7 +11,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from discreet import telemetry
 from tests.end_to_end.servers import document, serving
-from tests.waiting import wait_for
+from tests.waiting import join, wait_for
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SAID = {
@@ -61,11 +61,11 @@ class _Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def collector() -> Iterator[Collector]:
     with Collector() as server:
-        thread = Thread(target=server.serve_forever)
+        thread = Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield server
         server.shutdown()
-        thread.join()
+        join(thread)
 
 
 def test_spans_reach_a_collector_and_hold_nothing_private(

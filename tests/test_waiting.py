@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from socketserver import TCPServer
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
 from tests.house import ROOT
 from tests.ports import free_port
-from tests.waiting import PATIENCE, answers, wait_for, wait_until_ready
+from tests.waiting import PATIENCE, answers, join, wait_for, wait_until_ready
 
 
 def test_the_first_result_ends_the_waiting() -> None:
@@ -32,6 +32,22 @@ def test_waiting_ends_before_the_test_does() -> None:
     assert settings["tool"]["pytest"]["ini_options"]["timeout"] > 2 * PATIENCE
 
 
+def test_whoever_does_not_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.waiting.PATIENCE", 0.01)
+    over = Event()
+    ends = Thread(target=int, name="first", daemon=True)
+    hangs = Thread(target=over.wait, name="second", daemon=True)
+    ends.start()
+    ends.join(PATIENCE)
+    hangs.start()
+    try:
+        with pytest.raises(AssertionError, match=r"waited in vain: the end of second$"):
+            join(ends, hangs)
+    finally:
+        over.set()
+        hangs.join(PATIENCE)
+
+
 class Statuses(BaseHTTPRequestHandler):
     """Answers with the status that the path names."""
 
@@ -47,13 +63,13 @@ class Statuses(BaseHTTPRequestHandler):
 def listening() -> Iterator[str]:
     port = free_port()
     with TCPServer(("127.0.0.1", port), Statuses) as server:
-        serving = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        serving = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         serving.start()
         try:
             yield f"http://127.0.0.1:{port}"
         finally:
             server.shutdown()
-            serving.join()
+            join(serving)
 
 
 def test_only_200_counts_as_an_answer() -> None:

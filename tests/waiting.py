@@ -6,6 +6,7 @@ so no test is decided by time.
 
 import http.client
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -35,6 +36,15 @@ def wait_for(
         assert time.monotonic() < deadline, f"waited in vain: {what}"
         time.sleep(pause)
     return found
+
+
+def join(*threads: threading.Thread) -> None:
+    """Return once all of them have ended; whoever does not is named."""
+    deadline = time.monotonic() + PATIENCE
+    for thread in threads:
+        thread.join(max(deadline - time.monotonic(), 0.0))
+    left = [thread.name for thread in threads if thread.is_alive()]
+    assert not left, f"waited in vain: the end of {', '.join(left)}"
 
 
 def wait_until_ready(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:

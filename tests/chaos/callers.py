@@ -10,6 +10,7 @@ import httpx
 
 from discreet.decisions.retries import MADE_UP_SECONDS
 from tests.chaos.history import History, Operation
+from tests.waiting import join
 
 _REMEMBERED = MADE_UP_SECONDS / 2
 """Seconds within which a retry under an event id that a 503 told is not debited again."""
@@ -37,7 +38,12 @@ class Callers:
         self._headers = {"Authorization": f"Bearer {key}"}
         self._stop = threading.Event()
         self._threads = [
-            threading.Thread(target=self._call, args=(random.Random(f"{seed} {number}"), number))
+            threading.Thread(
+                target=self._call,
+                args=(random.Random(f"{seed} {number}"), number),
+                name=f"caller {number}",
+                daemon=True,
+            )
             for number in range(threads)
         ]
 
@@ -49,8 +55,7 @@ class Callers:
     def stop(self) -> None:
         """Return once everybody has finished the call that is under way."""
         self._stop.set()
-        for thread in self._threads:
-            thread.join()
+        join(*self._threads)
 
     def _call(self, rng: random.Random, number: int) -> None:
         answered: list[Operation] = []

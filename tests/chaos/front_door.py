@@ -24,6 +24,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.end_to_end.servers import Server, serving
+from tests.waiting import join
 
 MIB = 2**20
 QUESTION = json.dumps({"recommender": "films", "client": "ada", "context": [0.2, 0.8]}).encode()
@@ -66,7 +67,10 @@ class Watch:
         self._server = server
         self._over = threading.Event()
         self._served = threading.Event()
-        self._threads = [threading.Thread(target=one) for one in (self._look, self._ask)]
+        self._threads = [
+            threading.Thread(target=one, name=one.__name__, daemon=True)
+            for one in (self._look, self._ask)
+        ]
         self.most = 0
         self.answers: Counter[bool] = Counter()
 
@@ -79,8 +83,7 @@ class Watch:
 
     def __exit__(self, *error: object) -> None:
         self._over.set()
-        for thread in self._threads:
-            thread.join()
+        join(*self._threads)
 
     def _look(self) -> None:
         while True:

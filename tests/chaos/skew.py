@@ -10,6 +10,8 @@ import struct
 import subprocess
 from pathlib import Path
 
+from tests.waiting import PATIENCE
+
 _ENTRY = struct.Struct("<qq")
 _ENTRIES = 256
 
@@ -75,7 +77,9 @@ class SkewedClocks:
         source, library = folder / "skew.c", folder / "skew.so"
         source.write_text(_LIBRARY)
         subprocess.run(
-            ["cc", "-O2", "-Wall", "-shared", "-fPIC", "-o", library, source], check=True
+            ["cc", "-O2", "-Wall", "-shared", "-fPIC", "-o", library, source],
+            check=True,
+            timeout=PATIENCE,
         )
         self._file = folder / "skew"
         self._file.write_bytes(bytes(_ENTRIES * _ENTRY.size))

@@ -23,6 +23,7 @@ from discreet_client import (
     Unreachable,
 )
 from tests.demo_server import Demo, demo_server
+from tests.waiting import join
 
 CONTEXT = [0.19, 0.13]
 
@@ -133,13 +134,13 @@ class Failing:
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
 
     def __enter__(self) -> "Failing":
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,))
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
         self.thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.server.shutdown()
-        self.thread.join()
+        join(self.thread)
         self.server.server_close()
 
 

@@ -7,6 +7,8 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+from tests.waiting import PATIENCE
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "service" / "discreet_client"
 
@@ -34,6 +36,7 @@ def test_it_needs_httpx_and_nothing_else() -> None:
         capture_output=True,
         text=True,
         check=True,
+        timeout=PATIENCE,
     ).stdout.split()
     assert not {"numpy", "scipy", "pydantic", "fastapi", "discreet"} & set(listed)
     project = tomllib.loads((PACKAGE / "pyproject.toml").read_text())["project"]
@@ -46,7 +49,9 @@ def test_the_wheel_has_the_client_alone(tmp_path: Path) -> None:
     # A copy, because building leaves files behind.
     source = shutil.copytree(PACKAGE, tmp_path / "discreet_client")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "--wheel-dir", str(tmp_path), str(source)], check=True)
+    subprocess.run(
+        [*command, "--wheel-dir", str(tmp_path), str(source)], check=True, timeout=PATIENCE
+    )
     (wheel,) = tmp_path.glob("discreet_client-*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert {"discreet_client/client.py", "discreet_client/py.typed"} <= set(names)
@@ -62,6 +67,7 @@ def test_a_users_project_is_clean_under_strict_mypy(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
+        timeout=PATIENCE,
     )
     assert checked.returncode == 0, checked.stdout
     assert 'str"' in checked.stdout, "the types are known, not Any"

@@ -16,6 +16,7 @@ from discreet.families.collaborative.document import CollaborativeDocument
 from discreet.hub.catalogue import parse
 from discreet.hub.guard import SECRET_HEADER
 from tests.hub.living import program
+from tests.waiting import PATIENCE
 
 
 def test_it_serves_and_stops(tmp_path: Path) -> None:
@@ -114,7 +115,7 @@ def test_a_second_server_takes_titles_from_other_devices(tmp_path: Path) -> None
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-keyout", "key",
          "-out", "crt", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"],
-        cwd=tmp_path, check=True, capture_output=True,
+        cwd=tmp_path, check=True, capture_output=True, timeout=PATIENCE,
     )  # fmt: skip
     data = tmp_path / "data"
     options = ("--push-host", "127.0.0.1", "--push-port", "0")

@@ -12,7 +12,7 @@ import pytest
 from tests.demo_server import DISCREET, Demo, demo  # noqa: F401 - a fixture
 from tests.end_to_end.servers import command
 from tests.ports import free_port
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE, wait_for
 
 
 def simulate(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -110,6 +110,6 @@ def test_no_server(tmp_path: Path) -> None:
 
 
 def test_what_to_simulate_must_be_said() -> None:
-    done = subprocess.run([DISCREET, "simulate"], capture_output=True, text=True)
+    done = subprocess.run([DISCREET, "simulate"], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2
     assert "--traffic" in done.stderr

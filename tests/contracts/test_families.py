@@ -27,6 +27,7 @@ from discreet.research.noise import SeededNoise
 from discreet.state.memory import MemoryStore
 from discreet.store_metrics import measured
 from tests.contracts.samples import SAMPLES, OftenAsked, asks, build, play, release
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -97,7 +98,7 @@ async def test_a_release_computes_beside_the_event_loop(
         def waiting(*given: Any) -> Any:
             turned = threading.Event()
             turning.call_soon_threadsafe(turned.set)
-            calls.setdefault(name, []).append(turned.wait(60))
+            calls.setdefault(name, []).append(turned.wait(PATIENCE))
             return method(*given)
 
         monkeypatch.setattr(recommender, name, waiting)

@@ -15,6 +15,7 @@ from discreet.state.keys import StoreKeys
 from discreet.state.redis_store import open_store
 from discreet.state.stores import Account, Debit, Debited, Ledger, Store
 from tests.state.places import ADA, BOB, ONE, Place, record, shared, spend, spent
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -180,7 +181,8 @@ async def test_several_processes_share_one_budget_exactly(place: Place) -> None:
         )
         for _ in range(4)
     ]
-    outputs = [(await worker.communicate())[0] for worker in workers]
+    async with asyncio.timeout(PATIENCE):
+        outputs = [(await worker.communicate())[0] for worker in workers]
     assert sum(int(output) for output in outputs) == budget
     assert (await spent(place.store, b"shared")).answers.nano_epsilon == budget
 

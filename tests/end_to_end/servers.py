@@ -207,5 +207,5 @@ def serving(
             server.stop()
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
+            process.wait(PATIENCE)
             raise

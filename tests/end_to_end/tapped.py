@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, join
 
 
 @dataclass
@@ -86,12 +86,12 @@ def tapping(host: str, port: int) -> Iterator[Tap]:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
 
-    thread = threading.Thread(target=lambda: loop.run_until_complete(run()))
+    thread = threading.Thread(target=lambda: loop.run_until_complete(run()), daemon=True)
     thread.start()
     try:
         assert ready.wait(PATIENCE)
         yield tap
     finally:
         loop.call_soon_threadsafe(done.set)
-        thread.join(PATIENCE)
+        join(thread)
         loop.close()

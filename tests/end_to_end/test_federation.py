@@ -26,7 +26,7 @@ from discreet.state.embedded import EmbeddedStore
 from discreet.state.redis_store import open_store
 from tests.end_to_end.servers import CALL_SECONDS, Server, new_key, serving
 from tests.end_to_end.test_vendors import sample
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, join
 from tests.waiting import wait_for as wait_until
 
 pytestmark = pytest.mark.timeout(1800)
@@ -316,8 +316,7 @@ def test_servers_come_and_go_and_nothing_is_lost_or_counted_twice(tmp_path: Path
         finally:
             for load in loads.values():
                 load.over.set()
-            for load in loads.values():
-                load.join(PATIENCE)
+            join(*loads.values())
 
         assert {name: load.failures for name, load in loads.items()} == {
             "a": [], "b": [], "c": [],

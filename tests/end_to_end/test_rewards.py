@@ -17,7 +17,7 @@ from discreet.families.contract import REWARD_STEPS
 from discreet.families.registration import read_stored
 from discreet.state.redis_store import open_store
 from tests.end_to_end.servers import Server, children, private, serving
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE, join, wait_for
 
 WAIT = 20
 NO_RELEASE = {"seconds": 86_400}
@@ -78,15 +78,17 @@ class Shop:
 @contextmanager
 def shopping(server: Server, visitors: int = 4) -> Iterator[Shop]:
     shop = Shop(server)
-    threads = [threading.Thread(target=shop.run, args=(f"v{n}",)) for n in range(visitors)]
+    threads = [
+        threading.Thread(target=shop.run, args=(f"v{n}",), name=f"visitor {n}", daemon=True)
+        for n in range(visitors)
+    ]
     for thread in threads:
         thread.start()
     try:
         yield shop
     finally:
         shop.stop.set()
-        for thread in threads:
-            thread.join()
+        join(*threads)
 
 
 async def _looked_at(server: Server, *, frozen: bool) -> tuple[int, float, float]:
@@ -165,7 +167,7 @@ def test_what_was_open_when_the_service_stopped_counts_when_it_is_back(tmp_path:
         with shopping(server) as shop:
             _progress(shop, 40)
         server.process.send_signal(signal.SIGTERM)
-        server.process.wait(120)
+        server.process.wait(PATIENCE)
     with serving(tmp_path, DISCREET_INIT="") as server:
         liked, disliked = _counted(server)
         assert liked + disliked == shop.counts["answered"]

@@ -24,7 +24,7 @@ from tests.end_to_end.servers import (
     serving,
 )
 from tests.end_to_end.tapped import Tap, tapping
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import PATIENCE, join, wait_for
 
 PATIENT = {"DISCREET_VENDOR_TIMEOUT_SECONDS": "10"}
 
@@ -244,7 +244,7 @@ class Load(threading.Thread):
     """Asks one server and gives feedback, until told to stop; remembers every failure."""
 
     def __init__(self, server: Server, seed: int) -> None:
-        super().__init__()
+        super().__init__(daemon=True)
         self.client = httpx.Client(
             base_url=server.url, headers={"Authorization": f"Bearer {KEY}"}, timeout=CALL_SECONDS
         )
@@ -338,8 +338,7 @@ def test_killing_an_instance_costs_no_request_at_the_others(tmp_path: Path) -> N
                         )
                         for load in loads:
                             load.over.set()
-                        for load in loads:
-                            load.join(PATIENCE)
+                        join(*loads)
                         assert [load.failures for load in loads] == [[], [], []]
                         for server in (a, b):
                             wait_for(
@@ -352,8 +351,7 @@ def test_killing_an_instance_costs_no_request_at_the_others(tmp_path: Path) -> N
                 finally:
                     for load in loads:
                         load.over.set()
-                    for load in loads:
-                        load.join(PATIENCE)
+                    join(*loads)
 
 
 def test_a_list_and_candidates_may_hold_a_vendors_item(joined: Joined) -> None:

@@ -29,7 +29,10 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert root is not None
     folder = tmp_path_factory.mktemp("older")
     archive = subprocess.run(
-        ["git", "-C", str(root), "archive", "HEAD~1", "service"], check=True, capture_output=True
+        ["git", "-C", str(root), "archive", "HEAD~1", "service"],
+        check=True,
+        capture_output=True,
+        timeout=PATIENCE,
     ).stdout
     with tarfile.open(fileobj=BytesIO(archive)) as files:
         files.extractall(folder, filter="data")
@@ -103,7 +106,12 @@ def where(service: Path) -> str:
     """Return the file from which that program imports the package: not ours."""
     words = [sys.executable, "-P", "-c", "import discreet; print(discreet.__file__)"]
     found = subprocess.run(
-        words, env={"PYTHONPATH": str(service)}, check=True, capture_output=True, text=True
+        words,
+        env={"PYTHONPATH": str(service)},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     return found.stdout
 
@@ -168,5 +176,6 @@ def command(server: Server, *words: str) -> str:
         check=True,
         capture_output=True,
         text=True,
+        timeout=PATIENCE,
     )
     return found.stdout.strip()

@@ -9,6 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from tests.waiting import join
+
 TOKEN = "token-of-the-reader"
 BOOKS = [
     {"isbn": f"b{n}", "about": {"name": f"Film Number {n} ({1970 + n})"}, "genres": "Drama|Crime"}
@@ -66,13 +68,13 @@ def bookshop() -> Iterator[Bookshop]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         shop.url = f"http://127.0.0.1:{server.server_address[1]}"
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         try:
             yield shop
         finally:
             server.shutdown()
-            thread.join()
+            join(thread)
 
 
 def described(shop: Bookshop) -> str:

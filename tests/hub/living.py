@@ -17,7 +17,7 @@ from discreet.commands.hub import listen
 from discreet.hub.app import create_app
 from discreet.hub.hub import Hub
 from discreet.hub.services import HubServices
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import PATIENCE, join, wait_for
 
 DISCREET = str(Path(sys.executable).parent / "discreet")
 SECRET = "secret-of-this-start"
@@ -53,14 +53,14 @@ def living(*hubs: Hub, folder: Path) -> Iterator[Living]:
             HubServices.of(hubs), folder=folder, port=port, secret=SECRET, push_key=PUSH_KEY
         )
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         try:
             wait_for("the hub to start", lambda: server.started, pause=0.01)
             yield Living(f"http://127.0.0.1:{port}", SECRET)
         finally:
             server.should_exit = True
-            thread.join(PATIENCE)
+            join(thread)
 
 
 @contextmanager

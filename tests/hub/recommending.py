@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.waiting import join
+
 KEY = "dk_key-of-the-hub"
 NAME = "films"
 
@@ -100,10 +102,10 @@ def recommending(catalogue: dict[str, Any]) -> Iterator[Recommending]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         served.url = f"http://127.0.0.1:{server.server_address[1]}"
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         try:
             yield served
         finally:
             server.shutdown()
-            thread.join()
+            join(thread)

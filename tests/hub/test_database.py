@@ -12,6 +12,7 @@ from discreet.errors import InvalidArgument
 from discreet.hub import database as module
 from discreet.hub.database import Database, get_shared, get_value, set_shared, set_value
 from discreet.hub.errors import HubRefusal
+from tests.waiting import join
 
 
 def test_only_its_owner_can_read_it(tmp_path: Path) -> None:
@@ -75,9 +76,9 @@ def test_two_hubs_take_turns(database: Database, monkeypatch: pytest.MonkeyPatch
             except HubRefusal as error:
                 refused.append(error)
 
-        other = threading.Thread(target=intrude)
+        other = threading.Thread(target=intrude, daemon=True)
         other.start()
-        other.join()
+        join(other)
     assert "Another hub" in str(refused[0])
 
 

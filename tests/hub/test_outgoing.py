@@ -11,6 +11,7 @@ from discreet.errors import InvalidArgument
 from discreet.hub import outgoing
 from discreet.hub.errors import ServerError
 from discreet.hub.outgoing import call, refusal, require_safe
+from tests.waiting import join
 
 
 @pytest.mark.parametrize(
@@ -39,10 +40,10 @@ def answering(answer: bytes) -> Iterator[str]:
                 connection.recv(65_536)
                 connection.sendall(answer)
 
-        thread = threading.Thread(target=serve)
+        thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/x"
-        thread.join()
+        join(thread)
 
 
 def test_nothing_to_read_is_nothing() -> None:

@@ -11,6 +11,7 @@ from discreet.privacy import noise as module
 from discreet.privacy.noise import MAX_SCALE, NoiseSource, SystemNoise, require_production
 from discreet.research.noise import SeededNoise
 from tests.privacy.shapes import ALARM, Shape, evidence
+from tests.waiting import PATIENCE
 
 NOISE = SystemNoise()
 
@@ -136,7 +137,9 @@ tell()
 def test_forked_workers_share_no_stream() -> None:
     # The samplers are built and used before the fork, so a shared state would show. Two honest
     # draws among a hundred are equal with probability below 2**-25 (wide noise) or 2**-115 (bits).
-    run = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", FORKING], capture_output=True, check=True, timeout=PATIENCE
+    )
     lines = run.stdout.decode().splitlines()
     assert len(lines) == 8
     numbers = [number for line in lines for number in line.split()]

@@ -80,7 +80,7 @@ class Server:
         """Kill -9, as if its machine had lost power."""
         assert self.process is not None
         self.process.kill()
-        self.process.wait()
+        self.process.wait(PATIENCE)
 
     def signal(self, number: signal.Signals) -> None:
         assert self.process is not None

@@ -128,7 +128,7 @@ def test_a_server_without_a_keeper_is_replaced(tmp_path: Path) -> None:
             assert asyncio.run(write(url, "other")) == b"kept"
     finally:
         holder.kill()
-        holder.wait()
+        holder.wait(PATIENCE)
 
 
 def orphan_command(folder: Path, socket: Path) -> list[str]:
@@ -159,7 +159,7 @@ def test_an_orphan_that_will_not_go_is_left_alone(tmp_path: Path) -> None:
             store.start()
     finally:
         holder.kill()
-        holder.wait()
+        holder.wait(PATIENCE)
         holder.stdout.close()
 
 

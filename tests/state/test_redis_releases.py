@@ -156,7 +156,7 @@ async def test_the_event_loop_turns_while_sums_are_added_up(
 
     def after_a_turn(*given: Any) -> int:
         begun.set()
-        waited.append(turned.wait(60))
+        waited.append(turned.wait(PATIENCE))
         return add_up(*given)
 
     async def turn() -> None:

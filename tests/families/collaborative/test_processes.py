@@ -11,6 +11,7 @@ from discreet.families.collaborative import processes
 from discreet.families.collaborative.processes import TrainingProcess, environment
 from discreet.families.collaborative.training import fit
 from tests.families.collaborative.test_training import packed, random_profiles
+from tests.waiting import PATIENCE, join
 
 
 def given(neighbours: int = 4) -> dict[str, Any]:
@@ -58,11 +59,11 @@ def test_stopping_ends_the_process_and_every_later_one(
     monkeypatch.setattr(processes.subprocess, "Popen", endless)
     training = TrainingProcess()
     outcome: list[object] = []
-    thread = threading.Thread(target=lambda: outcome.append(training.train(**given())))
+    thread = threading.Thread(target=lambda: outcome.append(training.train(**given())), daemon=True)
     thread.start()
-    assert began.wait(30)
+    assert began.wait(PATIENCE)
     training.stop()
-    thread.join(30)
+    join(thread)
     assert outcome == [None]
     assert training.stopped
     began.clear()

@@ -15,6 +15,7 @@ from discreet.state.stores import PageWrite, Written
 from discreet.state.tombstones import Tombstones
 from discreet.store_metrics import OPERATIONS
 from tests.families.p_rec.conftest import NAME, Bench, InterruptedStore, stored_document
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -201,7 +202,7 @@ async def test_turns_that_share_clients_wait_for_each_other_and_not_in_a_circle(
     bench: Bench,
 ) -> None:
     await bench.full_round("monday")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         both = await asyncio.gather(
             together(bench, ("ann", None), ("bob", None), ("eve", None)),
             together(bench, ("eve", None), ("bob", None), ("ann", None)),

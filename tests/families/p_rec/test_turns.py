@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from discreet.families.p_rec.turns import ClientTurns
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -70,6 +71,6 @@ async def test_a_turn_that_fails_ends() -> None:
     with pytest.raises(ValueError, match="out of order"):
         async with turns.hold([b"a"]):
             raise ValueError("out of order")
-    async with asyncio.timeout(10), turns.hold([b"a"]):
+    async with asyncio.timeout(PATIENCE), turns.hold([b"a"]):
         pass
     assert not turns._last

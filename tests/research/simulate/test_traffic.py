@@ -16,7 +16,7 @@ from discreet.research.simulate.traffic import Traffic, send_traffic
 from discreet.research.simulate.traffic_results import TrafficResults
 from tests.demo_server import Demo, demo, demo_server  # noqa: F401 - a fixture
 from tests.ports import free_port
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, join
 
 
 def document(*items: str, budget: float = 100.0) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def test_regret_is_the_truth_of_the_world_not_of_the_learner(demo: Demo) -> None
 def test_items_that_appear_meanwhile_are_known(demo: Demo) -> None:  # noqa: F811
     demo.call("PUT", "/recommenders/growing", document("old"))
     change = threading.Thread(
-        target=lambda: demo.call("PUT", "/recommenders/growing", document("new"))
+        target=lambda: demo.call("PUT", "/recommenders/growing", document("new")), daemon=True
     )
     answers_before: list[int] = []
 
@@ -116,7 +116,7 @@ def test_items_that_appear_meanwhile_are_known(demo: Demo) -> None:  # noqa: F81
         return await send_traffic(traffic_to(demo, "growing"), stop=stop, watch=watch)
 
     results = asyncio.run(asyncio.wait_for(until_both_were_seen(), PATIENCE))
-    change.join()
+    join(change)
     # Answers with the removed item may be under way when it goes, one on each connection; their
     # feedback is then refused. Whoever did not know the new item would err on every answer.
     assert results.errors.total() <= 16
@@ -201,11 +201,11 @@ class _SomethingElse(BaseHTTPRequestHandler):
 @pytest.fixture
 def something_else() -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _SomethingElse)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
-    thread.join()
+    join(thread)
     server.server_close()
 
 
