@@ -1,6 +1,8 @@
 """A real server writes decisions down, and `discreet evaluate` reads what it wrote."""
 
 import json
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +47,16 @@ def logged(lines: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines.splitlines() if line.startswith('{"kind"')]
 
 
-def written(server: Server, to: str) -> bool:
-    """Tell whether all that there is has been written; to the store it is within a second."""
+def written(server: Server, to: str) -> str:
+    """Return what has been written by now."""
     if to == "file":
         files = (server.data / "decisions").glob("films.*.jsonl")
-        return sum(path.read_text().count("\n") for path in files) == 2 * VISITS
-    return to == "stream" or len(logged(server.output)) == 2 * VISITS
+        return "".join(path.read_text() for path in files)
+    if to == "stdout":
+        return server.output
+    with redirect_stdout(StringIO()) as shown:
+        assert main(["decisions", "--recommender", "films", "--data", str(server.data)]) == 0
+    return shown.getvalue()
 
 
 @pytest.mark.parametrize("to", ["file", "stream", "stdout"])
@@ -63,18 +69,9 @@ def test_what_a_server_wrote_can_be_evaluated(
         card = server.client.get("/recommenders/films/guarantee").json()
         assert "decisions are logged in the clear" in card["not_covered"][0]
         wait_for("a warning", lambda: "not covered by its guarantee" in server.output)
-        wait_for("the lines of all workers", lambda: written(server, to))
+        wait_for("the lines of all workers", lambda: len(logged(written(server, to))) == 2 * VISITS)
         erased = server.client.delete("/clients/c0").json()
-        data = server.data
-        if to == "stream":
-            capfd.readouterr()
-            assert main(["decisions", "--recommender", "films", "--data", str(data)]) == 0
-            lines = capfd.readouterr().out
-    if to == "file":
-        lines = "".join(path.read_text() for path in (data / "decisions").glob("films.*.jsonl"))
-    elif to == "stdout":
-        lines = server.output
-    found = logged(lines)
+        found = logged(written(server, to))
     assert {line["kind"] for line in found} == {"decision", "feedback"}
     gone = 1 if to == "stream" else 0
     for kind in ("decision", "feedback"):

@@ -31,9 +31,11 @@ def server(store: Valkey, tmp_path: Path) -> Iterator[Server]:
         yield running
 
 
-def ask(server: Server, client: str = "ada") -> httpx.Response:
+def ask(
+    server: Server, client: str = "ada", headers: dict[str, str] | None = None
+) -> httpx.Response:
     body = {"recommender": "films", "client": client, "context": [0.2, 0.8]}
-    return server.client.post("/recommend", json=body)
+    return server.client.post("/recommend", json=body, headers=headers)
 
 
 def personalised(server: Server, count: int) -> int:
@@ -63,10 +65,18 @@ def kill_worker(server: Server) -> None:
 
 def fenced(server: Server) -> None:
     """See that every worker refuses, with the cause in the log and without one in the answer."""
-    for _ in range(20):
-        answer = ask(server, "bob")
-        assert answer.status_code == 503, answer.text
-        assert int(answer.headers["retry-after"]) >= 1
+    before = len(server.lines)
+
+    def all_were_asked() -> bool:
+        for _ in range(20):
+            # Over a connection of its own: whichever worker takes it.
+            answer = ask(server, "bob", {"Connection": "close"})
+            assert answer.status_code == 503, answer.text
+            assert int(answer.headers["retry-after"]) >= 1
+        asked = [line for line in server.lines[before:] if line.get("route") == "/recommend"]
+        return {line["pid"] for line in asked} >= set(server.workers)
+
+    wait_for("every worker to be asked", all_were_asked)
     problem = ask(server).json()
     assert problem["type"] == "urn:discreet:problem:store-fenced"
     assert "until the operator has decided" in problem["detail"]

@@ -116,28 +116,50 @@ def test_kill_nine_of_the_master_leaves_nobody_behind(tmp_path: Path) -> None:
         wait_for("all to be gone", lambda: not any(alive(pid) for pid in family))
 
 
-def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
-    with serving(tmp_path) as server:
-        before = server.workers
-        os.kill(before[0], signal.SIGKILL)
-        wait_for(
-            "another worker",
-            lambda: len(server.workers) == 2 and before[0] not in server.workers,
-        )
-        server.wait_until_ready()
+def test_a_killed_worker_is_replaced(server: Server) -> None:
+    before = server.workers
+    os.kill(before[0], signal.SIGKILL)
+    wait_for(
+        "another worker",
+        lambda: len(server.workers) == 2 and before[0] not in server.workers,
+    )
+    server.wait_until_ready()
 
 
-def test_a_killed_keeper_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None:
-    with serving(tmp_path) as server:
-        server.put("films")
-        assert server.client.post("/recommend", json=QUESTION).status_code == 200
-        keeper, store = server.keeper, server.valkey
-        os.kill(keeper, signal.SIGKILL)
-        wait_for("the store to be gone", lambda: not alive(store))
-        server.wait_until_ready()
-        assert server.keeper != keeper
-        assert server.budget("films", "x") == 1.0
-        assert server.stop() == 0
+def test_a_hang_up_replaces_the_workers_without_losing_a_request(server: Server) -> None:
+    server.put("films")
+    before = set(server.workers)
+    server.process.send_signal(signal.SIGHUP)
+    statuses = set()
+    asked = itertools.count()
+
+    def replaced() -> bool:
+        question = {**QUESTION, "event_id": f"during the hang-up {next(asked)}"}
+        try:
+            answer = server.client.post("/recommend", json=question)
+        except (httpx.ReadError, httpx.RemoteProtocolError):
+            # An idle connection may be closed at the very moment when it is used again, as with
+            # any server. Whoever asks under an event id may ask again.
+            answer = server.client.post("/recommend", json=question)
+        statuses.add(answer.status_code)
+        now = set(server.workers)
+        return len(now) == 2 and not now & before
+
+    wait_for("other workers", replaced)
+    assert statuses == {200}
+
+
+def test_a_killed_keeper_is_replaced_and_nothing_is_lost(server: Server) -> None:
+    server.put("films")
+    question = {**QUESTION, "client": "of the keeper"}
+    assert server.client.post("/recommend", json=question).status_code == 200
+    keeper, store = server.keeper, server.valkey
+    os.kill(keeper, signal.SIGKILL)
+    wait_for("the store to be gone", lambda: not alive(store))
+    server.wait_until_ready()
+    assert server.keeper != keeper
+    assert server.budget("films", "of the keeper") == 1.0
+    assert server.stop() == 0
 
 
 class Load:
@@ -382,27 +404,3 @@ def test_nobody_is_left_behind_by_a_command(tmp_path: Path) -> None:
         and str(tmp_path) in command_of(int(pid.name))
     ]
     assert running == []
-
-
-def test_a_hang_up_replaces_the_workers_without_losing_a_request(tmp_path: Path) -> None:
-    with serving(tmp_path) as server:
-        server.put("films")
-        before = set(server.workers)
-        server.process.send_signal(signal.SIGHUP)
-        statuses = set()
-        asked = itertools.count()
-
-        def replaced() -> bool:
-            question = {**QUESTION, "event_id": f"during the hang-up {next(asked)}"}
-            try:
-                answer = server.client.post("/recommend", json=question)
-            except (httpx.ReadError, httpx.RemoteProtocolError):
-                # An idle connection may be closed at the very moment when it is used again, as with
-                # any server. Whoever asks under an event id may ask again.
-                answer = server.client.post("/recommend", json=question)
-            statuses.add(answer.status_code)
-            now = set(server.workers)
-            return len(now) == 2 and not now & before
-
-        wait_for("other workers", replaced)
-        assert statuses == {200}
