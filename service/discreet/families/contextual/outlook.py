@@ -179,14 +179,16 @@ class Prospects:
     def _spread_out(self, gains: Floats, inside: Chosen, chance: float) -> Floats:
         """Return how the draws that explore are spread over the visible items.
 
-        Of n that have hardly been tried each gets at least an n-th of half the least share.
+        Those that have hardly been tried share half of the least share at least, the more the less
+        often they were shown.
         """
         spread = np.zeros(len(inside))
         spread[inside] = (1.0 - _ALIKE) * gains + _ALIKE / len(gains)
         untried = self._untried()
         contending, waiting = untried & inside, untried & ~inside
         if contending.any():
-            spread = 0.5 * spread + 0.5 * contending / contending.sum()
+            turns = contending / (1.0 + self._shown)
+            spread = 0.5 * spread + 0.5 * turns / turns.sum()
         if waiting.any() and chance:
             share = 0.5 * self.rate / chance * float(waiting.sum() / untried.sum())
             spread = (1.0 - share) * spread + share * waiting / waiting.sum()
