@@ -6,7 +6,6 @@ import pytest
 from discreet.families.contextual.exploring import (
     FIRST_TRIED,
     MOST_TRIED,
-    MOST_TRIED_EARLY,
     TRIED,
     contenders,
     expected_improvement,
@@ -14,6 +13,7 @@ from discreet.families.contextual.exploring import (
     first_looks,
     listed_worth,
     private_gains,
+    told_of_tastes,
     worthwhile_trials,
 )
 
@@ -93,12 +93,14 @@ def trials(
     variance: float = 80.0,
     horizon: float = 12_000.0,
     untried: tuple[int, ...] = (),
+    tastes: float = 0.0,
 ) -> list[float]:
     found = worthwhile_trials(
         LEVELS,
         ERRORS,
         0.5,
         untried=np.isin(np.arange(len(LEVELS)), untried),
+        tastes=np.array([0.0, 0.0, 0.0, tastes, 0.0]),
         visits=visits,
         horizon=horizon,
         variance=variance,
@@ -130,8 +132,40 @@ def test_more_is_tried_while_there_have_been_few_visits() -> None:
     levels, errors, untried = np.full(60, 0.48), np.full(60, 0.1), np.ones(60, dtype=np.bool_)
     together = [
         worthwhile_trials(
-            levels, errors, 0.5, untried=untried, visits=2_000.0, horizon=horizon, variance=80.0
+            levels,
+            errors,
+            0.5,
+            untried=untried,
+            tastes=np.zeros(60),
+            visits=2_000.0,
+            horizon=horizon,
+            variance=80.0,
         ).sum()
         for horizon in (2_000.0, 4_000.0, 40_000.0)
     ]
-    assert together == pytest.approx([MOST_TRIED_EARLY, 12.0 / 4_000.0**0.5, MOST_TRIED])
+    assert together == pytest.approx([MOST_TRIED, 12.0 / 4_000.0**0.5, 12.0 / 40_000.0**0.5])
+
+
+def test_an_item_that_is_worse_for_most_is_tried_for_whom_it_may_be_best() -> None:
+    """The fourth is too bad for everybody alike."""
+    assert trials()[3] == 0.0
+    assert trials(tastes=0.05)[3] > 0.0
+    assert trials(tastes=0.05, horizon=10.0)[3] == 0.0
+
+
+def test_a_trial_tells_of_tastes_what_noise_leaves_of_them() -> None:
+    """Compared with the slopes of a regression through the noise, in 20,000 worlds."""
+    rng, size, length, n = np.random.default_rng(0), 4, 0.8, 300
+    each, spread, noise, unknown = length / size, 0.25, 90.0, 0.02
+    slopes = rng.normal(0.0, (unknown / length) ** 0.5, 20_000)
+    sums = n * each * slopes + rng.normal(0.0, (n * each * spread + noise) ** 0.5, 20_000)
+    explained = np.corrcoef(slopes, sums)[0, 1] ** 2
+    (told,) = told_of_tastes(
+        np.array([unknown]),
+        size=size,
+        length=length,
+        shown=np.array([float(n)]),
+        noise=noise,
+        spread=spread,
+    )
+    assert told[0] == pytest.approx(explained, abs=0.02)

@@ -30,18 +30,18 @@ _LOOKS = 4.0
 """First looks at the others are this share of answers over the root of visits. So the first 1,000
 visits give about 250 of them a look, and 12,000 about 900."""
 
-MOST_TRIED, MOST_TRIED_EARLY = 0.12, 0.25
-"""Of the answers between two releases, those that may try items in earnest: the first, and more
-while there have been few visits."""
+MOST_TRIED = 0.25
+"""Of the answers between two releases, those that may try items in earnest at most; and"""
+_TRIED_WITH_TIME = 12.0
+"""as time goes by: this over the root of visits."""
 
 _UNLIKELY, _UNLIKE = 2.0, 0.25
 """After n items were tried, the next is unlike them with the first over n + 2 as probability, and
 then differs by the second as deviation (around a rate of a half). Through noise the first items
 tell little about how much others differ, and without this, one that everybody likes would never be
 tried if those are much the same."""
-_EARLY = 12.0
-"""How much more: this over the root of visits."""
-_TRIALS = np.array([0.02, 0.04, 0.07, 0.1])
+TRIALS = np.array([0.02, 0.04, 0.07, 0.1])
+"""What an item may get of the answers between two releases, if it is tried in earnest."""
 _FIRST_WEIGHT = 2**20
 
 
@@ -111,37 +111,56 @@ def worthwhile_trials(
     worth: float,
     *,
     untried: npt.NDArray[np.bool_],
+    tastes: Floats,
     visits: float,
     horizon: float,
     variance: float,
 ) -> Floats:
     """Return the share of answers that each item should get until the next release, to be known
-    better: 0 for most, and together at most `MOST_TRIED`, or more at first.
+    better: 0 for most, and together at most `MOST_TRIED`, and less as time goes by.
 
     Through noise of `variance`, n visits tell as much as n**2 / (n q + variance) exact ones, q the
     variance of a reward. So a few items are tried in earnest, of the `visits` until then, and only
     those whose trial costs less than knowing them can gain in `horizon` visits after it. An item
-    that is `untried` may be unlike all others, which those cannot tell.
+    that is `untried` may be unlike all others, which those cannot tell. `tastes` is what a trial of
+    each size (a row) could gain for a visit by telling to whom an item appeals.
     """
     spread = max(worth * (1.0 - worth), 0.003)
     noise = variance * ((1.0 - worth) ** 2 + worth**2)
-    shown = visits * _TRIALS[:, None]
+    shown = visits * TRIALS[:, None]
     told = shown**2 / (shown * spread + noise)
     gained = horizon * expected_improvement(levels - worth, _learned(errors, told))
     unlike = np.where(untried, _UNLIKE * 4.0 * spread, 0.0)
     surprising = _UNLIKELY / (2.0 + float(np.count_nonzero(~untried)))
     gained += surprising * horizon * expected_improvement(levels - worth, _learned(unlike, told))
+    gained += horizon * tastes
     net = gained - shown * np.maximum(worth - levels, 0.0)
-    worthwhile = net / _TRIALS[:, None]
+    worthwhile = net / TRIALS[:, None]
     sizes, by_visit = worthwhile.argmax(axis=0), worthwhile.max(axis=0)
     shares = np.zeros(len(levels))
-    left = max(MOST_TRIED, min(MOST_TRIED_EARLY, _EARLY / math.sqrt(horizon)))
+    left = min(MOST_TRIED, _TRIED_WITH_TIME / math.sqrt(horizon))
     for item in np.argsort(-by_visit, kind="stable"):
         if by_visit[item] <= 0.0 or left <= 0.0:
             break
-        shares[item] = min(float(_TRIALS[sizes[item]]), left)
+        shares[item] = min(float(TRIALS[sizes[item]]), left)
         left -= shares[item]
     return shares
+
+
+def told_of_tastes(
+    unknown: Floats, *, size: int, length: float, shown: Floats, noise: float, spread: float
+) -> Floats:
+    """Return what part of an item's unknown tastes so many visits tell, a row each.
+
+    Contexts have `size` numbers, and `length` is the mean square of their distance from their mean;
+    `unknown` is the variance of an item's means among people that is due to its tastes. For each
+    number, n visits tell the slope with precision (n l)^2 / (n l q + noise), l = `length` / `size`.
+    """
+    each = length / size
+    told = shown[:, None] ** 2 * each / (shown[:, None] * each * spread + noise)
+    odds = unknown * told / size
+    part: Floats = odds / (1.0 + odds)
+    return part
 
 
 def _learned(errors: Floats, told: Floats) -> Floats:

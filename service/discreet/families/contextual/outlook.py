@@ -19,6 +19,7 @@ from discreet.families.choice import COIN_SIDES, Floats, ShortlistOdds, Slots, W
 from discreet.families.contextual.cells import CellSpace
 from discreet.families.contextual.estimates import Estimates
 from discreet.families.contextual.exploring import (
+    TRIALS,
     TRIED,
     contenders,
     expected_improvement,
@@ -26,6 +27,7 @@ from discreet.families.contextual.exploring import (
     first_looks,
     listed_worth,
     private_gains,
+    told_of_tastes,
     worthwhile_trials,
 )
 from discreet.families.contextual.spaces import LinearSpace
@@ -137,18 +139,22 @@ class Prospects:
             flattered = np.clip(means + self.optimism * counting, 0.0, 1.5)
             listed = among[grow_shortlist(means=flattered, shares=estimates.shares, odds=odds)]
         shown = np.isin(among, listed)
-        gains, gain = self._gains(estimates, means, errors, among, shown)
+        by_item, gain = self._gains(estimates, means, errors, among, shown)
+        gains = by_item / by_item.sum()
         chance = self._chance(estimates, gain)
         explored = chance * self._spread_out(gains, inside, chance)
         if self.sums.latest_variance and isinstance(self.space, LinearSpace):
-            explored += (1.0 - chance) * self._trials(estimates, means, shown)
+            noise = self.sums.latest_variance * float(self.space.uneven[-1])
+            told = self._told_of_tastes(estimates, means, errors, noise)
+            trials = self._trials(estimates, means, shown, np.where(shown, 0.0, by_item) * told)
+            explored += (1.0 - chance) * trials
         looks = self._looks(inside)
         return listed, explored * (1.0 - looks.sum()) + looks
 
     def _gains(
         self, estimates: Estimates, means: Floats, errors: Floats, among: Slots, listed: Chosen
     ) -> tuple[Floats, float]:
-        """Return what knowing each item could gain, as shares, and what there is to gain."""
+        """Return what knowing each item could gain, and what part of the worth there is to gain."""
         shares, leading = estimates.shares, means[:, listed]
         best = leading.max(axis=1)
         improvement = expected_improvement(means - best[:, None], errors)
@@ -161,7 +167,7 @@ class Prospects:
             by_item, worth = private_gains(shares, means, improvement, leading, errors, odds)
             size = leading.shape[1]
             most = min(float(by_item.sum()), most * (odds - 1.0) / (odds + size - 1.0))
-        return by_item / by_item.sum(), most / max(worth, 1e-6)
+        return by_item, most / max(worth, 1e-6)
 
     def _chance(self, estimates: Estimates, gain: float) -> float:
         """Return the share of answers that explore."""
@@ -201,7 +207,25 @@ class Prospects:
         looks: Floats = share * unseen / max(1, int(unseen.sum()))
         return looks
 
-    def _trials(self, estimates: Estimates, means: Floats, listed: Chosen) -> Floats:
+    def _told_of_tastes(
+        self, estimates: Estimates, means: Floats, errors: Floats, noise: float
+    ) -> Floats:
+        """Return what part of an item's tastes a trial of each size (a row) would tell."""
+        shares, numbers = estimates.shares, estimates.people[:, 1:]
+        apart = numbers - shares @ numbers
+        rate = float(shares @ means.mean(axis=1))
+        return told_of_tastes(
+            np.maximum(shares @ errors**2 - estimates.levels[self.visible] ** 2, 0.0),
+            size=numbers.shape[1],
+            length=float(shares @ (apart**2).sum(axis=1)),
+            shown=self.sums.latest * TRIALS,
+            noise=noise * ((1.0 - rate) ** 2 + rate**2),
+            spread=max(rate * (1.0 - rate), 0.003),
+        )
+
+    def _trials(
+        self, estimates: Estimates, means: Floats, listed: Chosen, tastes: Floats
+    ) -> Floats:
         """Return how much items are tried that are not listed, and so shown anyway."""
         shares, sums = estimates.shares, self.sums
         epsilon = _GREAT if self.epsilon is None else min(self.epsilon, _GREAT)
@@ -210,6 +234,7 @@ class Prospects:
             np.where(listed, 0.0, estimates.levels[self.visible]),
             listed_worth(shares, means[:, listed], math.exp(epsilon)),
             untried=self._untried() & ~listed,
+            tastes=tastes,
             visits=sums.latest,
             horizon=max(sums.feedback, sums.latest),
             variance=sums.latest_variance,
