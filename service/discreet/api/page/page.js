@@ -216,12 +216,13 @@ class Page {
     await this.trial.follow(this.history.totals.at(-1).release);
   }
 
-  /** Return those that still exist: what was counted about a removed one stays counted. */
+  /** Return those that still exist: what was counted about a removed one stays counted, and of the chosen one it may be missing for a moment. */
   async present(names) {
     if (this.figuresOnly) return names;
     const { status, body } = await this.call('GET', '/recommenders');
     this.figuresOnly = status === 403; // this key may not ask: all that were counted are shown
-    return status === 200 ? names.filter((name) => body.recommenders.includes(name)) : names;
+    const known = this.recommender ? [...new Set([...names, this.recommender])] : names;
+    return status === 200 ? known.filter((name) => body.recommenders.includes(name)) : names;
   }
 
   /** Say what to do where there is nothing to see yet. */
