@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -38,7 +38,7 @@ from discreet.api.family_routes import FAMILY_ROUTERS
 from discreet.api.gateway import HttpGateway
 from discreet.api.routing import BEARER, Live
 from discreet.api.schemas import ProblemDocument
-from discreet.decisions.endings import end_all
+from discreet.decisions.endings import cancelled, end_all
 from discreet.decisions.rates import KeyRates
 from discreet.decisions.services import DecisionServices, open_services
 from discreet.errors import DiscreetError, StoreFenced, StoreUnavailable, StoreUnsuitable
@@ -161,7 +161,7 @@ def create_app(
             )
         finally:
             await end_all(
-                partial(_cancelled, checking),
+                partial(cancelled, checking),
                 services.close,
                 *([] if gateway is None else [gateway.close]),
                 metrics.flush,
@@ -214,13 +214,6 @@ def _peer_gateway(settings: Settings, metrics: Metrics) -> "HttpPeerGateway | No
         changed=metrics.circuit,
         urgent_seconds=settings.vendor_timeout_seconds,
     )
-
-
-async def _cancelled(task: "asyncio.Task[None]") -> None:
-    """Cancel a task, and return once it has ended."""
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
 
 
 class UnopenedServices:

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from discreet.decisions.endings import end_all
+from discreet.decisions.endings import cancelled, end_all, ended, retrieve
 
 pytestmark = pytest.mark.anyio
 
@@ -40,3 +40,19 @@ async def test_the_first_error_is_raised_and_the_others_are_logged(
         )
     assert taken == ["first", "cancelled", "last", "done"]
     assert [str(each.exc_info[1]) for each in caplog.records if each.exc_info] == ["", "last"]
+
+
+async def test_a_task_has_ended_when_it_was_cancelled_or_waited_for() -> None:
+    async def fails() -> None:
+        await asyncio.sleep(0)
+        raise OSError
+
+    endless, failing = asyncio.create_task(asyncio.sleep(3600)), asyncio.create_task(fails())
+    failing.add_done_callback(retrieve)
+    endless.add_done_callback(retrieve)
+    await cancelled(endless)
+    await ended(failing)
+    assert endless.cancelled()
+    assert isinstance(failing.exception(), OSError)
+    await cancelled(None)
+    await ended(None)

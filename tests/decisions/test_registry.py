@@ -1,6 +1,7 @@
 """Changes are seen by everybody once they are acknowledged, and lose nothing that was learned."""
 
 import asyncio
+import gc
 import json
 from typing import Any
 
@@ -12,6 +13,7 @@ from discreet.decisions.services import DecisionServices, open_services
 from discreet.errors import (
     InvalidArgument,
     RecommenderUnreadable,
+    StoreUnavailable,
     UnknownDecision,
     UnknownItem,
     UnknownRecommender,
@@ -246,3 +248,72 @@ async def test_an_unreadable_recommender_can_be_removed(services: DecisionServic
     assert await services.registry.unreadable() == {}
     with pytest.raises(UnknownRecommender):
         await services.registry.remove("films")
+
+
+class SlowStore(MemoryStore):
+    """Lets a question about the epoch wait, and answers it with an error once it is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slow = False
+        self.asked = asyncio.Event()
+        self.answer = asyncio.Event()
+        self.closed = False
+
+    async def epoch(self) -> int:
+        if self.slow:
+            self.asked.set()
+            await self.answer.wait()
+            if self.closed:
+                raise StoreUnavailable("the store is closed")
+        return await super().epoch()
+
+    async def close(self) -> None:
+        self.closed = True
+        self.answer.set()
+        await super().close()
+
+
+def complaints() -> list[dict[str, Any]]:
+    """What the loop says of itself from now on: of errors that nobody looked at, for instance."""
+    said: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context))
+    return said
+
+
+async def test_a_refresh_under_way_has_ended_before_the_store_is_closed() -> None:
+    said, store = complaints(), SlowStore()
+    services = await worker(store)
+    store.slow = True
+    await store.asked.wait()
+    closing = asyncio.create_task(services.close())
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not store.closed, "the refresh still asks it"
+    store.answer.set()
+    await closing
+    assert store.closed
+    del services, closing
+    gc.collect()
+    assert said == []
+
+
+async def test_nobody_is_told_of_a_refresh_that_failed_after_everybody_had_gone() -> None:
+    said, store = complaints(), SlowStore()
+    services = await worker(store)
+    await services.registry.stop()
+    store.slow = True
+    request = asyncio.create_task(services.registry.refresh())
+    await store.asked.wait()
+    request.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await request
+    await store.close()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    store.closed = False
+    await services.registry.refresh()  # another, so that the first is kept no more
+    del request
+    gc.collect()
+    assert said == []
+    await services.close()

@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 from discreet.decisions import changes
 from discreet.decisions.changes import ALWAYS, UNKNOWN, ChangedRecord, Precondition
-from discreet.decisions.endings import end_all
+from discreet.decisions.endings import cancelled, end_all, ended, retrieve
 from discreet.decisions.ledger_groups import fix_ledger, fix_terms
 from discreet.errors import (
     DiscreetError,
@@ -361,12 +361,11 @@ class RecommenderRegistry:
             self._poll = asyncio.create_task(self._keep_fresh(), name="registry lease")
 
     async def stop(self) -> None:
-        """Stop keeping the lease fresh."""
-        if self._poll is not None:
-            self._poll.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._poll
-        await end_all(*(partial(self._retire, one) for one in self.loaded()))
+        """Stop keeping the lease fresh. Nothing is asked of the store after this."""
+        try:
+            await end_all(partial(cancelled, self._poll), partial(ended, self._refreshing))
+        finally:
+            await end_all(*(partial(self._retire, one) for one in self.loaded()))
 
     async def _keep_fresh(self) -> None:
         while True:
@@ -381,7 +380,8 @@ class RecommenderRegistry:
 
     async def _load_once(self) -> None:
         if self._refreshing is None or self._refreshing.done():
-            self._refreshing = asyncio.ensure_future(self._load())
+            self._refreshing = asyncio.create_task(self._load(), name="registry")
+            self._refreshing.add_done_callback(retrieve)
         await asyncio.shield(self._refreshing)
 
 
