@@ -2,7 +2,7 @@
 
 import contextlib
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import anyio
@@ -12,6 +12,7 @@ from discreet.errors import DiscreetError, StoreFenced, StoreUnavailable, StoreU
 from discreet.state.fence import OLDER
 from discreet.state.keys import StoreKeys
 from discreet.state.redis_store import RedisStore, open_store
+from discreet.state.store_values import PageWrite
 from discreet.state.stores import SHARDS, Ledger
 from tests.state.places import ADA, BOB, ONE, record, spend, spent
 from tests.state.servers import PATIENCE, Server, sentinel, valkey
@@ -143,6 +144,90 @@ async def test_a_flush_is_noticed_by_the_very_next_debit(server: Server) -> None
         with pytest.raises(StoreFenced):
             await store.put_document(name="key/x", document=b"{}", expected=None)
     assert server.do("DBSIZE") == 0
+
+
+WRITES: dict[str, Callable[[RedisStore], Awaitable[object]]] = {
+    "save": lambda store: store.save(key=b"k", content=b"c"),
+    "save of the first": lambda store: store.save(key=b"k", content=b"c", expected=0),
+    "stamp": lambda store: store.stamp(key=b"k"),
+    "write_page": lambda store: store.write_page(page=b"p", writes=[(0, b"c")]),
+    "enrol": lambda store: store.enrol(roster=b"r", names=[b"n"]),
+    "hold": lambda store: store.hold(lease=b"l", holder=b"h", seconds=15),
+    "claim_event": lambda store: store.claim_event(event=b"e", fingerprint=b"f", ttl=60),
+    "put_message": lambda store: store.put_message(queue=b"q", name=b"n", content=b"c"),
+    "append_stream": lambda store: store.append_stream(stream=b"s", lines=[b"a"], keep=60),
+    "put_document": lambda store: store.put_document(name="x", document=b"{}", expected=None),
+    "secret": lambda store: store.secret(name="pepper", proposal=b"another"),
+    "freeze": lambda store: store.freeze(generation=b"g", number=1),
+    "forget_own": lambda store: store.forget_own(generation=b"g", principal=ADA),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+async def test_nothing_is_written_to_a_store_that_is_not_ours(server: Server, name: str) -> None:
+    """Whoever writes first, before anybody has noticed, finds it out by that."""
+    async with opened(server) as store, opened(server) as other:
+        await WRITES[name](store)
+        server.do("FLUSHALL")
+        with pytest.raises(StoreFenced, match="emptied or replaced"):
+            await WRITES[name](store)
+        assert server.do("DBSIZE") == 0
+        assert store.fence.reason is not None
+        async with opened(server):
+            pass  # somebody who knows nothing begins it
+        before = server.do("DBSIZE")
+        with pytest.raises(StoreFenced, match="not the one"):
+            await WRITES[name](other)
+        assert server.do("DBSIZE") == before
+
+
+async def test_no_page_is_written_to_an_emptied_store(server: Server) -> None:
+    async with opened(server) as store:
+        server.do("FLUSHALL")
+        for outcome in await store.write_pages([PageWrite(b"p", 0, b"c"), PageWrite(b"q", 0, b"")]):
+            assert isinstance(outcome, StoreFenced)
+        assert server.do("DBSIZE") == 0
+
+
+async def test_a_store_emptied_between_its_examination_and_its_use_stays_empty(
+    server: Server, tmp_path: Path
+) -> None:
+    marks = tmp_path / "marks"
+    async with opened(server, marks) as store:
+        store._break(OLDER)
+        assert await told(server) == OLDER.encode()
+        server.do("HDEL", KEYS.identity, "broken")
+    again = open_store(server.url, timeout=30, marks=marks)
+    await again._client.open()
+    server.do("FLUSHALL")
+    with pytest.raises(StoreFenced, match="emptied or replaced"):
+        await again._begin(init=True)
+    await again.close()
+    async with opened(server) as store:
+        server.do("FLUSHALL")
+        store._break(OLDER)
+        assert await told(server) is None
+    assert server.do("DBSIZE") == 0
+
+
+async def test_a_store_accepted_in_place_of_ours_is_not_said_to_be_broken(server: Server) -> None:
+    async with opened(server) as late:
+        operators = open_store(server.url, timeout=30)
+        await operators.accept()
+        await operators.close()
+        with pytest.raises(StoreFenced):
+            await late.save(key=b"k", content=b"c")
+        assert await told(server) is None
+        with pytest.raises(StoreFenced):
+            await late.ping()
+        assert late.superseded()
+
+
+async def told(server: Server) -> bytes | None:
+    """Return why a store is said to be broken, once what was sent has arrived."""
+    await anyio.sleep(0.05)
+    found: bytes | None = server.do("HGET", KEYS.identity, "broken")
+    return found
 
 
 async def test_the_file_outlives_everybody(server: Server, tmp_path: Path) -> None:

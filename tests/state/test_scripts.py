@@ -12,7 +12,7 @@ FOLDER = resources.files("discreet.state") / "lua"
 SOURCES = sorted(
     path.name.removesuffix(".lua") for path in FOLDER.iterdir() if path.name.endswith(".lua")
 )
-FUNCTIONS = ["directory", "fenced_begin", "fenced_end", "ledger"]
+FUNCTIONS = ["directory", "fenced_begin", "fenced_end", "known", "ledger"]
 """Files that are put before the scripts that use them, or around them."""
 
 

@@ -5,6 +5,8 @@ claims. Workers carry the identity and the largest numbers they were told (`mark
 
     on every connection    before it is used for anything (`examine`)
     in debits and claims   in the script itself, before it looks at a ledger (`fenced_begin.lua`)
+    in what else begins    in the script itself, by the identity alone (`known.lua`); in a cluster
+    something              only for what lies beside the identity
     every second           by a write to the store (`RedisStore.ping`)
 
 Whoever finds a difference says so in the store (`broken`), so that workers which know less stop as
@@ -20,6 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from discreet.errors import StoreFenced, StoreUnavailable
+from discreet.state import scripts
 from discreet.state.keys import StoreKeys
 from discreet.state.marks import IDENTITY_BYTES, HighWaterMarks
 from discreet.state.stores import SHARDS
@@ -182,8 +185,9 @@ class StoreFence:
             return
         if record is not None and record.identity and not record.broken and not self.accepted:
             # Others may know less than we do: let them find it. An empty store stays empty.
-            words = (b"HSET", self._keys.identity, b"broken", fault.encode())
-            await connection.ask_each(words)
+            script = scripts.MARK_BROKEN
+            call = script.call((self._keys.identity,), fault.encode(), self.marks.identity)
+            await connection.ask_each((b"SCRIPT", b"LOAD", script.source), call)
         raise StoreFenced(fault if self.accepted else fault + REMEDY)
 
 

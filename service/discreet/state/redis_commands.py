@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from discreet.errors import DiscreetError, StoreFenced
-from discreet.state import replies
+from discreet.state import replies, scripts
 from discreet.state.client import StoreClient, StoreCommand, Word
 from discreet.state.fence import EMPTIED, MEANINGS, StoreFence
 from discreet.state.keys import StoreKeys
@@ -50,6 +50,27 @@ class RedisCommands:
         self._keys = keys
         self._fence = fence or StoreFence(keys)
 
+    def _known(
+        self,
+        script: scripts.LuaScript,
+        keys: Sequence[bytes],
+        *arguments: Word,
+        beside: bool = False,
+    ) -> tuple[Word, ...]:
+        """Return the call of a script that writes to the store that we know, and to no other.
+
+        `beside` says that its keys lie where the identity does. In a cluster others do not, and
+        nothing is compared for them: what is emptied there is noticed a moment later.
+        """
+        identity = self._fence.marks.identity
+        if identity is None or not (beside or self._client.one_server):
+            return script.call(keys, *arguments, b"")
+        return script.call((*keys, self._keys.identity), *arguments, identity)
+
+    def _written(self, key: bytes, *words: Word) -> tuple[Word, ...]:
+        """Return the call that runs one command on the store that we know."""
+        return self._known(scripts.WRITE, (key,), *words)
+
     def _ask(
         self,
         read: Callable[[Any], T],
@@ -61,7 +82,7 @@ class RedisCommands:
         """Send one command; raise its error."""
         self._fence.require_open()
         sent = self._client.send([StoreCommand(key, words, repeatable)])
-        return PendingAnswer(sent, lambda found: _unless_failed(read, found[0]))
+        return PendingAnswer(sent, lambda found: self._answered(read, found[0]))
 
     def _ask_all(
         self, read: Callable[[Any], T], commands: Sequence[StoreCommand]
@@ -69,7 +90,7 @@ class RedisCommands:
         """Send many commands; raise the error of the first that failed."""
         self._fence.require_open()
         sent = self._client.send(commands)
-        return PendingAnswer(sent, lambda found: [_unless_failed(read, reply) for reply in found])
+        return PendingAnswer(sent, lambda found: [self._answered(read, reply) for reply in found])
 
     def _ask_values(
         self, read: Callable[[Any], T], keys: Sequence[bytes]
@@ -128,6 +149,12 @@ class RedisCommands:
         except Exception:  # one of them, or more: each is read by itself
             return [replies.outcome(read, part) for part in parts]
 
+    def _answered(self, read: Callable[[Any], T], reply: Any) -> T:
+        """Return what a reply means, or raise its error."""
+        if isinstance(reply, StoreFenced):
+            raise self._tripped(reply)
+        return _unless_failed(read, reply)
+
     def _tripped(self, refusal: StoreFenced) -> StoreFenced:
         """Use the store no more, because a script has refused to run on it."""
         meaning = MEANINGS.get(str(refusal))
@@ -138,7 +165,8 @@ class RedisCommands:
         if self._fence.reason is None and not reason.startswith(EMPTIED):
             # Nobody waits for it. An empty store stays empty.
             key = self._keys.identity
-            self._client.send([StoreCommand(key, (b"HSET", key, b"broken", reason.encode()))])
+            words = (reason.encode(), self._fence.marks.identity or b"")
+            self._client.send([StoreCommand(key, scripts.MARK_BROKEN.call((key,), *words))])
         return self._fence.trip(reason)
 
 

@@ -10,6 +10,7 @@ from discreet.errors import StoreEmpty, StoreFenced, StoreUnavailable, StoreUnsu
 from discreet.state import replies, scripts
 from discreet.state.client import StoreCommand
 from discreet.state.fence import (
+    EMPTIED,
     FIELDS,
     StoreIdentity,
     new_identity,
@@ -67,7 +68,8 @@ class RedisFence(RedisCommands):
     async def _identity(self, *, init: bool) -> StoreIdentity:
         keys = self._keys
         names = (keys.schema, keys.documents, keys.epoch, keys.secrets, keys.identity)
-        call = scripts.BEGIN.call(names, SCHEMA, new_identity(), int(init))
+        known = self._fence.marks.identity is not None  # then it was there, and is not begun again
+        call = scripts.BEGIN.call(names, SCHEMA, new_identity(), int(init and not known))
         schema, *record = await self._ask(replies.whole, keys.schema, call)
         try:
             found = int(schema)
@@ -77,6 +79,8 @@ class RedisFence(RedisCommands):
             return read_identity(record)
         where = f"the namespace {keys.namespace!r} of the store"
         if found == _NOTHING:
+            if known:
+                raise self._fence.trip(EMPTIED)
             raise StoreEmpty(
                 f"{where} is empty: if that is right, because nothing was ever answered from it, "
                 "begin it with --init or `discreet store init`; if not, bring the store back"

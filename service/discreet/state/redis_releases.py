@@ -46,7 +46,7 @@ class RedisReleases(RedisCommands):
                 frozen,
                 self._keys.counts(shard, generation),
             )
-            return StoreCommand(release, scripts.FREEZE.call(keys, number))
+            return StoreCommand(release, self._known(scripts.FREEZE, keys, number))
 
         async def moved(found: Sequence[int]) -> int:
             return max(found)

@@ -98,7 +98,7 @@ class RedisStore(RedisSums, RedisReleases, RedisAwaiting, RedisValues, RedisStre
     def claim_event(self, *, event: bytes, fingerprint: bytes, ttl: int) -> Awaitable[Event]:
         key = self._keys.event(checks.digest("event", event))
         checks.digest("fingerprint", fingerprint)
-        call = scripts.CLAIM_EVENT.call((key,), fingerprint, checks.ttl("ttl", ttl) * 1000)
+        call = self._known(scripts.CLAIM_EVENT, (key,), fingerprint, checks.ttl("ttl", ttl) * 1000)
         return self._ask(replies.claimed_event, key, call)
 
     def answer_event(self, *, event: bytes, answer: bytes, ttl: int) -> Awaitable[bytes]:
@@ -123,7 +123,7 @@ class RedisStore(RedisSums, RedisReleases, RedisAwaiting, RedisValues, RedisStre
     def put_message(self, *, queue: bytes, name: bytes, content: bytes) -> Awaitable[None]:
         key = self._keys.queue(checks.digest("queue", queue))
         checks.digest("name", name)
-        words = (b"HSET", key, name, checks.document("content", content))
+        words = self._written(key, b"HSET", key, name, checks.document("content", content))
         return self._ask(replies.nothing, key, words)
 
     def messages(self, *, queue: bytes, most: int) -> Awaitable[Mapping[bytes, bytes]]:
@@ -170,7 +170,7 @@ class RedisStore(RedisSums, RedisReleases, RedisAwaiting, RedisValues, RedisStre
         arguments = [checks.name(name).encode(), checks.document("document", document)]
         if expected is not None:
             arguments.append(checks.document("expected", expected))
-        call = scripts.PUT_DOCUMENT.call(keys, *arguments)
+        call = self._known(scripts.PUT_DOCUMENT, keys, *arguments, beside=True)
         return self._ask(bool, self._keys.epoch, call, repeatable=False)
 
     def remove_document(self, *, name: str, expected: bytes) -> Awaitable[bool]:
@@ -181,5 +181,6 @@ class RedisStore(RedisSums, RedisReleases, RedisAwaiting, RedisValues, RedisStre
 
     def secret(self, *, name: str, proposal: bytes) -> Awaitable[bytes]:
         checks.document("proposal", proposal)
-        call = scripts.SECRET.call((self._keys.secrets,), checks.name(name).encode(), proposal)
+        words = (checks.name(name).encode(), proposal)
+        call = self._known(scripts.SECRET, (self._keys.secrets,), *words, beside=True)
         return self._ask(bytes, self._keys.secrets, call)

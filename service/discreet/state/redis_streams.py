@@ -24,10 +24,10 @@ class RedisStreams(RedisFence):
         commands = [
             StoreCommand(
                 key,
-                (b"XADD", key, b"MINID", oldest, b"*", _FIELD, checks.document("line", line)),
+                self._written(key, b"XADD", key, b"MINID", oldest, b"*", _FIELD, line),
                 repeatable=False,
             )
-            for line in lines
+            for line in (checks.document("line", each) for each in lines)
         ]
         # Nobody may be there to remove the last lines.
         commands.append(StoreCommand(key, (b"EXPIRE", key, keep)))

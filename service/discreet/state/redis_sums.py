@@ -90,5 +90,5 @@ class RedisSums(RedisCommands):
         shard = shard_of(checks.digest("principal", principal))
         own, erasures = self._keys.own(shard, generation), self._keys.erasures(shard, generation)
         # Not repeatable: the second time there would be none.
-        call = scripts.FORGET_OWN.call((own, own + principal, erasures), principal)
+        call = self._known(scripts.FORGET_OWN, (own, own + principal, erasures), principal)
         return self._ask(bool, own, call, repeatable=False)

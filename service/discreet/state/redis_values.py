@@ -43,12 +43,12 @@ class RedisValues(RedisCommands):
         arguments: list[Word] = [checks.blob("content", content)]
         if checks.expected(expected) is not None:
             arguments.append(expected or 0)
-        call = scripts.SAVE_BLOB.call((blob,), *arguments)
+        call = self._known(scripts.SAVE_BLOB, (blob,), *arguments)
         return self._ask(replies.saved, blob, call, repeatable=False)
 
     def stamp(self, *, key: bytes) -> Awaitable[Stamp]:
         blob = self._keys.blob(checks.digest("key", key))
-        call = scripts.STAMP_BLOB.call((blob,))
+        call = self._known(scripts.STAMP_BLOB, (blob,))
         return self._ask(replies.stamped, blob, call, repeatable=False)
 
     def erase(self, *, keys: Sequence[bytes]) -> Awaitable[None]:
@@ -77,7 +77,7 @@ class RedisValues(RedisCommands):
         key = self._keys.page(checks.digest("page", page))
         offset, wanted = checks.guard(guard)
         runs, contents = packed_runs(checks.writes(writes))
-        call = scripts.WRITE_PAGE.call((key,), offset, wanted, runs, contents)
+        call = self._known(scripts.WRITE_PAGE, (key,), offset, wanted, runs, contents)
         return self._ask(replies.written, key, call, repeatable=False)
 
     def read_pages(
@@ -103,7 +103,7 @@ class RedisValues(RedisCommands):
                 keys.append(self._keys.page(page))
                 packed = [_GUARD.pack(at, len(wanted)) + wanted for at, wanted in guards]
                 words += (b"".join(packed), b"" if long is None else long, start, content)
-            call = scripts.WRITE_PAGES.call(keys, *words)
+            call = self._known(scripts.WRITE_PAGES, keys, *words)
             calls.append(FencedCall(StoreCommand(keys[0], call, repeatable=False), (), len(keys)))
         return self._ask_fenced(replies.written, calls)
 
@@ -114,7 +114,8 @@ class RedisValues(RedisCommands):
 
     def enrol(self, *, roster: bytes, names: Sequence[bytes]) -> Awaitable[Sequence[int]]:
         key = self._keys.roster(checks.digest("roster", roster))
-        return self._ask(list, key, scripts.ENROL.call((key,), *checks.digests("names", names)))
+        call = self._known(scripts.ENROL, (key,), *checks.digests("names", names))
+        return self._ask(list, key, call)
 
     def number_of(
         self, *, roster: bytes, names: Sequence[bytes]
@@ -135,7 +136,8 @@ class RedisValues(RedisCommands):
     def hold(self, *, lease: bytes, holder: bytes, seconds: float) -> Awaitable[bool]:
         key = self._keys.lease(checks.digest("lease", lease))
         checks.digest("holder", holder)
-        return self._ask(bool, key, scripts.HOLD.call((key,), holder, checks.lasting(seconds)))
+        call = self._known(scripts.HOLD, (key,), holder, checks.lasting(seconds))
+        return self._ask(bool, key, call)
 
     def let_go(self, *, lease: bytes, holder: bytes) -> Awaitable[None]:
         key = self._keys.lease(checks.digest("lease", lease))

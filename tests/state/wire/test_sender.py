@@ -82,7 +82,7 @@ async def test_the_next_turn_does_not_wait_for_the_answers_of_this_one(
 
 async def test_flushed_scripts_are_loaded_again(sender: CommandSender, server: Server) -> None:
     server.do("SCRIPT", "FLUSH", "SYNC")
-    call = command(*scripts.HOLD.call((b"key",), b"me", 60_000))
+    call = command(*scripts.HOLD.call((b"key",), b"me", 60_000, b""))
     assert await sender.send([call] * 50) == [1] * 50
 
 
