@@ -21,6 +21,8 @@ later ones less: an item that everybody likes is then among the others more ofte
 
 TRIED = 10.0
 """Visits after which an item has been tried, as far as noise lets one tell."""
+SEEN = 0.5
+"""What an item was shown once counts more than, unless that is long ago."""
 
 _ROOM = 50.0
 """Items that contend, at least, where feedback is exact;"""
@@ -31,9 +33,9 @@ _LOOKS = 4.0
 visits give about 250 of them a look, and 12,000 about 900."""
 
 MOST_TRIED = 0.25
-"""Of the answers between two releases, those that may try items in earnest at most; and"""
+"""The largest share of the answers between two releases that may try items in earnest."""
 _TRIED_WITH_TIME = 12.0
-"""as time goes by: this over the root of visits."""
+"""With traffic the largest share becomes this over the root of visits."""
 
 _UNLIKELY, _UNLIKE = 2.0, 0.25
 """After n items were tried, the next is unlike them with the first over n + 2 as probability, and
@@ -117,7 +119,7 @@ def worthwhile_trials(
     variance: float,
 ) -> Floats:
     """Return the share of answers that each item should get until the next release, to be known
-    better: 0 for most, and together at most `MOST_TRIED`, and less as time goes by.
+    better: 0 for most, and together at most `MOST_TRIED`, and less with more traffic.
 
     Through noise of `variance`, n visits tell as much as n**2 / (n q + variance) exact ones, q the
     variance of a reward. So a few items are tried in earnest, of the `visits` until then, and only

@@ -19,6 +19,7 @@ from discreet.families.choice import COIN_SIDES, Floats, ShortlistOdds, Slots, W
 from discreet.families.contextual.cells import CellSpace
 from discreet.families.contextual.estimates import Estimates
 from discreet.families.contextual.exploring import (
+    SEEN,
     TRIALS,
     TRIED,
     contenders,
@@ -46,8 +47,6 @@ _IGNORANT = 4
 release of hardly any feedback, after a night without visitors, is noise and must not end exploring.
 How items differ between cells has no part in it: fine differences stay unknown for long."""
 _ALIKE = 0.2
-_SEEN = 0.5
-"""What an item was shown once counts more than, unless that is long ago."""
 _CURIOSITY_STEPS = 2**20
 _GREAT = 50.0
 """Stands for the epsilon of an exact answer."""
@@ -185,8 +184,8 @@ class Prospects:
     def _spread_out(self, gains: Floats, inside: Chosen, chance: float) -> Floats:
         """Return how the draws that explore are spread over the visible items.
 
-        Those that have hardly been tried share half of the least share at least, the more the less
-        often they were shown.
+        At least half of the least share is for those that have hardly been tried: the less often
+        one of them was shown, the larger its part of it.
         """
         spread = np.zeros(len(inside))
         spread[inside] = (1.0 - _ALIKE) * gains + _ALIKE / len(gains)
@@ -202,7 +201,7 @@ class Prospects:
 
     def _looks(self, inside: Chosen) -> Floats:
         """Return how much items are shown for the first time that do not contend."""
-        unseen = ~inside & (self._shown < _SEEN)
+        unseen = ~inside & (self._shown < SEEN)
         share = first_looks(self.sums.seen) if unseen.any() else 0.0
         looks: Floats = share * unseen / max(1, int(unseen.sum()))
         return looks

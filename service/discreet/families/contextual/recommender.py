@@ -13,6 +13,7 @@ from discreet.families.choice import Floats
 from discreet.families.contextual import guarantee, learning
 from discreet.families.contextual.cells import CellSpace
 from discreet.families.contextual.document import ContextualDocument
+from discreet.families.contextual.exploring import SEEN
 from discreet.families.contextual.learning import ReleaseNoise
 from discreet.families.contextual.model import AnswerRule, ContextualModel, ContextualQuestion
 from discreet.families.contextual.spaces import space_for
@@ -41,9 +42,7 @@ BUDGET_SPENT = "the client's budget for answers is spent"
 NOTHING_TO_CHOOSE = "there was nothing to choose from"
 EXACT_ANSWERS = "answers are exact: the document turns their protection off"
 _DAY = 86_400.0
-SEEN = 0.5
-"""What an item was shown once counts more than, unless that is long ago."""
-NEWS = ReleasesDocument(seconds=0.25, growth=0.1)
+_NEWS = ReleasesDocument(seconds=0.25, growth=0.1)
 """When models are released after new items have come, by the time since then: 90 of them in the
 first hour,"""
 _RELEASED_ITEM = 1e-3
@@ -211,8 +210,8 @@ class ContextualRecommender(Recommender[ContextualModel]):
             return True
         if self._news is None:
             return False
-        least = NEWS.seconds + len(self._live) * _RELEASED_ITEM
-        pause = max(least, NEWS.pause(self.current.released_at - self._news))
+        least = _NEWS.seconds + len(self._live) * _RELEASED_ITEM
+        pause = max(least, _NEWS.pause(self.current.released_at - self._news))
         return now - self.current.released_at >= pause
 
     def blank(self) -> ContextualModel:
