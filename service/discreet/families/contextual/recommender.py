@@ -204,7 +204,8 @@ class ContextualRecommender(Recommender[ContextualModel]):
         """Tell whether another release is due; sooner than usual after new items have come.
 
         An item that nothing is known about looks good. A model without noise shows it to nearly
-        everybody until the next one, which may be an hour away, however bad the item is.
+        everybody until the next one, which may be an hour away, however bad the item is. That
+        there is one is read off the released model, and where feedback is private never.
         """
         if super().due(now):
             return True
